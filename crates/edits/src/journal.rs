@@ -60,6 +60,8 @@ pub struct Journal<N> {
     pub changes: Vec<Recorded>,
     /// Folders that were made, the outer ones first.
     pub folders: Vec<String>,
+    /// Folders that were made for the journal itself.
+    own_folders: Vec<String>,
     /// What their owner keeps with them.
     pub note: N,
 }
@@ -86,7 +88,7 @@ pub enum JournalError {
     /// Another run holds it.
     #[error("{path}: another run is changing files")]
     Busy {
-        /// Path of the lock.
+        /// Its path.
         path: String,
     },
     /// A file could not be changed.
@@ -137,20 +139,27 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
         note: impl FnOnce(Option<N>) -> N,
         then: impl FnOnce() -> Result<(), String>,
     ) -> Result<(), JournalError> {
-        let _lock = locked(root, path)?;
+        let (_lock, own_folders) = locked(root, path)?;
         let earlier = Self::read(root, path)?;
         if let Some(earlier) = &earlier {
             earlier.remove_leftovers(root, path)?;
         }
         let known = earlier.clone();
-        let (changes_before, folders, kept) = known.map_or_else(Default::default, |known| {
-            (known.changes, known.folders, Some(known.note))
-        });
+        let (changes_before, folders, own_folders, kept) = match known {
+            Some(known) => (
+                known.changes,
+                known.folders,
+                known.own_folders,
+                Some(known.note),
+            ),
+            None => (Vec::new(), Vec::new(), own_folders, None),
+        };
         let mut journal = Self {
             version: VERSION,
             is_complete: false,
             changes: changes_before,
             folders,
+            own_folders,
             note: note(kept),
         };
         let mut made = Vec::new();
@@ -187,7 +196,10 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
                 remove_folders(root, &made)?;
                 match earlier {
                     Some(earlier) => earlier.write(root, path)?,
-                    None => remove(root, path)?,
+                    None => {
+                        remove(root, path)?;
+                        remove_folders(root, &journal.own_folders)?;
+                    }
                 }
             }
             return Err(error);
@@ -202,7 +214,7 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
     /// If somebody else has changed a file since so that ours cannot be told from theirs; if a file cannot be written: the
     /// next call goes on from there.
     pub fn undo(mut self, root: &Root, path: &str) -> Result<(), JournalError> {
-        let _lock = locked(root, path)?;
+        let (_lock, _) = locked(root, path)?;
         self.remove_leftovers(root, path)?;
         let mut before = Vec::new();
         let mut edited = Vec::new();
@@ -226,7 +238,8 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
             root.set(name, entry.as_ref()).map_err(at(name))?;
         }
         remove_folders(root, &self.folders)?;
-        remove(root, path)
+        remove(root, path)?;
+        remove_folders(root, &self.own_folders)
     }
 
     fn add(&mut self, Planned { change, lines }: &Planned) {
@@ -333,18 +346,20 @@ fn remove(root: &Root, path: &str) -> Result<(), JournalError> {
     root.set(path, None).map_err(at(path))
 }
 
-/// Takes the lock beside the journal; makes their folder.
-fn locked(root: &Root, path: &str) -> Result<Exclusive, JournalError> {
+/// Takes the lock on the journal's folder, which is made if it is missing; also returns the folders that were made.
+fn locked(root: &Root, path: &str) -> Result<(Exclusive, Vec<String>), JournalError> {
     let missing = root.missing_folders(path).map_err(at(path))?;
     for (depth, folder) in missing.iter().enumerate() {
         let is_innermost = depth + 1 == missing.len();
         let mode = is_innermost.then_some(PRIVATE);
         root.make_folder(folder, mode).map_err(at(folder))?;
     }
-    let path = format!("{path}.lock");
-    let file = root.lock_file(&path).map_err(at(&path))?;
-    let lock = Exclusive::within(file, PATIENCE).map_err(at(&path))?;
-    lock.ok_or(JournalError::Busy { path })
+    let folder = root.folder_for_lock(path).map_err(at(path))?;
+    let lock = Exclusive::within(folder, PATIENCE).map_err(at(path))?;
+    let busy = || JournalError::Busy {
+        path: format!("/{path}"),
+    };
+    Ok((lock.ok_or_else(busy)?, missing))
 }
 
 fn at(path: &str) -> impl Fn(io::Error) -> JournalError + '_ {

@@ -127,17 +127,18 @@ fn edited(edit: &Edit, now: Option<&Entry>) -> Result<Edited, String> {
         } => replaced(file()?, *line, |text| {
             with_option(text, mount_point, option)
         })?,
-        Edit::AppendLine { text, .. } => {
+        Edit::SetLine { text, ending, .. } => {
             let now = match now {
                 None => own(Vec::new()),
                 Some(_) => file()?.clone(),
             };
-            if now
-                .bytes
-                .split(|&byte| byte == b'\n')
-                .any(|line| line == text.as_bytes())
-            {
-                return Ok((Some(Entry::File(now)), None));
+            let text = format!("{text}{ending}");
+            let ours = now.bytes.split(|&byte| byte == b'\n');
+            let ours = ours
+                .zip(1..)
+                .find(|(line, _)| line.ends_with(ending.as_bytes()));
+            if let Some((_, line)) = ours {
+                return replaced(&now, line, |_| Some(text));
             }
             let mut bytes = now.bytes.to_vec();
             if bytes.last().is_some_and(|&byte| byte != b'\n') {
@@ -146,7 +147,7 @@ fn edited(edit: &Edit, now: Option<&Entry>) -> Result<Edited, String> {
             bytes.extend(text.bytes().chain([b'\n']));
             let line = Replaced {
                 before: None,
-                after: text.clone(),
+                after: text,
             };
             (Some(Entry::File(now.with_bytes(bytes))), Some(line))
         }
@@ -345,17 +346,18 @@ mod tests {
             String::new(),
         );
         assert_eq!(planned(&root, &[write]).unwrap(), []);
-        let append = |text: &str| {
-            [(
-                Edit::AppendLine {
-                    path: "etc/root".to_owned(),
-                    text: text.to_owned(),
-                },
-                String::new(),
-            )]
+        let set = |text: &str| {
+            let edit = Edit::SetLine {
+                path: "etc/root".to_owned(),
+                text: text.to_owned(),
+                ending: " # x".to_owned(),
+            };
+            planned(&root, &[(edit, String::new())]).unwrap()
         };
-        assert_eq!(planned(&root, &append("b")).unwrap(), []);
-        assert_eq!(text(&planned(&root, &append("c")).unwrap()[0]), "a\nb\nc\n");
+        assert_eq!(text(&set("c")[0]), "a\nb\nc # x\n");
+        fs::write(folder.path().join("etc/root"), "a\nc # x\nb\n").unwrap();
+        assert_eq!(set("c"), []);
+        assert_eq!(text(&set("d")[0]), "a\nd # x\nb\n");
         let unexecutable = [(
             Edit::MakeNotExecutable {
                 path: "etc/a".to_owned(),

@@ -2,6 +2,7 @@
 
 use crate::entry::{Contents, Entry};
 use crate::folder::Folder;
+use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -114,12 +115,12 @@ impl Root {
         }
     }
 
-    /// Opens a file for a lock, which is made if it is missing.
-    pub(crate) fn lock_file(&self, path: &str) -> io::Result<std::fs::File> {
+    /// Opens the folder of a path for a lock on it.
+    pub(crate) fn folder_for_lock(&self, path: &str) -> io::Result<std::fs::File> {
         let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let (folder, name) = self.find(path)?.ok_or_else(missing)?;
-        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CREATE;
-        folder.0.open_file(name, flags)?.ok_or_else(missing)
+        let (folder, _) = self.find(path)?.ok_or_else(missing)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&folder.0, ".", flags, Mode::empty())?.into())
     }
 
     /// The folder that a path is in, and its name there; `None` if that folder is missing.

@@ -43,12 +43,15 @@ pub enum Edit {
         /// The option.
         option: String,
     },
-    /// A line is added at the end of a file, which is made if it is missing.
-    AppendLine {
+    /// A line is added at the end of a file, which is made if it is missing, or takes the place of the line with the same
+    /// ending.
+    SetLine {
         /// The file's path.
         path: String,
-        /// The line.
+        /// The line, without its ending.
         text: String,
+        /// Its ending, which tells it from all others.
+        ending: String,
     },
 }
 
@@ -61,7 +64,7 @@ impl Edit {
             | Self::RemoveLink { path }
             | Self::MakeNotExecutable { path }
             | Self::CommentOut { path, .. }
-            | Self::AppendLine { path, .. } => path,
+            | Self::SetLine { path, .. } => path,
             Self::AddMountOption { .. } => "etc/fstab",
         }
     }

@@ -4,6 +4,7 @@ use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp};
 use std::fmt;
+use std::str::FromStr;
 
 const MINUTE_S: u32 = 60;
 const DAY_S: u32 = 24 * 3600;
@@ -37,6 +38,9 @@ pub struct Request<'a> {
     pub zone: &'a TimeZone,
     /// When the plan begins.
     pub from: Timestamp,
+    /// When other jobs may start, which slots keep away from: the second of the week, from Monday 00:00 on, and for how
+    /// many seconds.
+    pub busy: &'a [(u32, u32)],
 }
 
 /// A slot: every week at this time, for at most so long.
@@ -87,6 +91,12 @@ impl Slot {
         }
     }
 
+    /// Returns the slot as the time fields of a crontab: `20 2 * * 2`.
+    pub fn cron(&self) -> String {
+        let day = self.weekday.to_sunday_zero_offset();
+        format!("{} {} * * {day}", self.at.minute(), self.at.hour())
+    }
+
     /// Returns the hours of the slot: `02:20-02:40`.
     pub fn window(&self) -> String {
         let end = self
@@ -123,6 +133,20 @@ impl fmt::Display for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let day = units::date::weekday_short(self.weekday);
         write!(f, "{day} {}", self.at.strftime("%H:%M"))
+    }
+}
+
+impl FromStr for Slot {
+    type Err = jiff::Error;
+
+    /// Parses what [`Display`](fmt::Display) writes; the length is not in it, and 0.
+    fn from_str(text: &str) -> Result<Self, jiff::Error> {
+        let parsed = jiff::fmt::strtime::parse("%a %H:%M", text)?;
+        Ok(Self {
+            weekday: parsed.weekday().unwrap_or(Weekday::Monday),
+            at: parsed.to_time()?,
+            len_s: 0,
+        })
     }
 }
 
@@ -177,7 +201,8 @@ pub fn slot_len_s(pass_s: u64) -> u32 {
 }
 
 /// Assigns a slot to each pass, so that no two overlap: first different days, then different times. A slot is left out
-/// where a clock change of the zone skips or repeats a part of it in the ten years from the beginning of the plan on.
+/// where a clock change of the zone skips or repeats a part of it in the ten years from the beginning of the plan on,
+/// and where another job may start.
 ///
 /// # Errors
 /// If there are not enough slots
@@ -191,7 +216,8 @@ pub fn assign(request: &Request<'_>) -> Result<Vec<Slot>, Refusal> {
     if slot_s > window_s {
         return Err(Refusal::TooShort { slot_s, window_s });
     }
-    let changes = clock_changes(request);
+    let mut changes = clock_changes(request);
+    changes.extend(request.busy);
     let free = all_free(request, slot_s, window_s, &changes);
     if let Some(assigned) = free.get(..request.passes) {
         return Ok(assigned.to_vec());

@@ -90,7 +90,7 @@ proptest! {
         let from = at("2026-01-01T00:00:00Z") + SignedDuration::from_hours(later);
         let known = TimeZone::get(zone).expect("a zone");
         let window = Window { from: Time::constant(opens, minute, 0, 0), len_s: window_s };
-        let request = Request { passes, len_s, window, days: &days, zone: &known, from };
+        let request = Request { passes, len_s, window, days: &days, zone: &known, from, busy: &[] };
         match assign(&request) {
             Ok(slots) => {
                 prop_assert_eq!(slots.len(), passes);
@@ -135,6 +135,7 @@ fn berlin(passes: usize, window_s: u32) -> Result<Vec<Slot>, Refusal> {
         days: &WEEK,
         zone: &TimeZone::get("Europe/Berlin").expect("a zone"),
         from: at("2026-11-29T00:00:00Z"),
+        busy: &[],
     })
 }
 

@@ -32,6 +32,7 @@ mod test_host;
 mod test_jobs;
 mod times;
 mod trim_jobs;
+mod trim_plan;
 mod trim_remedy;
 mod trim_state;
 mod trim_verdict;
@@ -48,6 +49,10 @@ pub use drive_load::{DriveLoad, LoadFact, NoMount, TrimTimes, loaded_mount};
 pub use outcome::Outcome;
 pub use rule::{Check, Needs, Rule};
 pub use trim_jobs::TRIM_OPTIONS_WITH_VALUE;
+pub use trim_plan::{
+    Blocked, PlanRefusal, PlannedMount, Schedule, Scheduler, Takeover, TakeoverRequest,
+    UnitOptions, busy_times, schedule, takeover, timer_name, worth_a_plan,
+};
 pub use trim_verdict::{
     RefusalKind, TrimRefusal, TrimRequest, TrimVerdict, lost_discards, trim_verdict,
 };

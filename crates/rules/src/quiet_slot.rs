@@ -108,6 +108,16 @@ impl Busy {
         Self(spans)
     }
 
+    /// Returns the same in seconds, from a while before each on: start on the circle of the week, and length.
+    pub fn seconds_with_margin(&self) -> Vec<(u32, u32)> {
+        let second = |minutes: i64| u32::try_from(minutes.max(0) * 60).unwrap_or(u32::MAX);
+        let before = |start: i64| (start - BEFORE_MIN).rem_euclid(WEEK_MIN);
+        let spans = self.0.iter();
+        spans
+            .map(|&(start, len)| (second(before(start)), second(len + BEFORE_MIN)))
+            .collect()
+    }
+
     /// Whether a job may start near a slot.
     fn is_near(&self, day: Weekday, hour: i8) -> bool {
         let from = minute_of_week(day, hour, 0) - BEFORE_MIN;

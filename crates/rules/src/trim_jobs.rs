@@ -302,6 +302,14 @@ impl<'a> TrimJobs<'a> {
         })
     }
 
+    /// Returns why it is not known whether a job trims a volume; `None` if it is known.
+    pub fn unclear(&self, trim: &TrimJob<'_>, volume: &Volume<'_>) -> Option<String> {
+        match self.reach(trim, volume) {
+            Reach::Unknown(why) => Some(why),
+            Reach::Reached | Reach::Missed(_) => None,
+        }
+    }
+
     /// Determines whether a job's trim reaches a volume through any mount of its filesystem.
     pub fn reach(&self, trim: &TrimJob<'_>, volume: &Volume<'_>) -> Reach {
         let device = volume.stack.top().name.as_str();
@@ -428,7 +436,7 @@ fn filesystems<'a>(
 }
 
 /// Returns why fstrim skips an fstab line however the filesystem is mounted.
-fn refusal(host: &Host, entry: &FstabEntry) -> Option<Miss> {
+pub(crate) fn refusal(host: &Host, entry: &FstabEntry) -> Option<Miss> {
     let line = entry.line;
     if has_option(entry, "ro") {
         Some(Miss::FstabReadOnly { line })
@@ -479,6 +487,14 @@ impl TrimJob<'_> {
     pub fn names_only(&self, mount_point: &str) -> bool {
         self.commands.iter().all(|command| {
             matches!(&command.trim.targets, Targets::Paths(paths) if paths.as_slice() == [mount_point])
+        })
+    }
+
+    /// Whether it does nothing but trim.
+    pub fn does_nothing_else(&self) -> bool {
+        let commands = self.job.commands.iter();
+        commands.into_iter().all(|command| {
+            TrimCommand::parse(command).is_some() || started_service(command).is_some()
         })
     }
 

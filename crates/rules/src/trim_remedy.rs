@@ -24,9 +24,10 @@ pub(crate) use online::{
 };
 pub(crate) use parts::{FIRST_PASS, is_declared_quiet};
 use parts::{
-    QUIET_NAME, STOP_RISK, cron_directory_script, crontab_line, is_plain, job_name, new_job,
-    paced_commands, paced_first_pass, paced_text, put_in_yours, stop_commands,
+    QUIET_NAME, STOP_RISK, crontab_line, job_name, new_job, paced_commands, paced_first_pass,
+    paced_text, put_in_yours, stop_commands,
 };
+pub(crate) use parts::{cron_directory_script, crontab_file, is_plain};
 
 /// Returns the drop-in directory of a timer. The file sorts after `override.conf`, which
 /// `systemctl edit` writes, so it takes precedence.

@@ -90,7 +90,10 @@ fn run(cli: Cli) -> Result<ExitCode, CommandError> {
             let config = Config::load(cli.config.as_deref())?;
             commands::trim::run(&arguments, &config, cli.config.as_deref(), cli.quiet)
         }
-        Command::Plan(arguments) => commands::plan::run(&arguments),
+        Command::Plan(arguments) => {
+            let config = Config::load(cli.config.as_deref())?;
+            commands::plan::run(&arguments, &config)
+        }
         Command::Ssd(arguments) => {
             let config = Config::load(cli.config.as_deref())?;
             commands::ssd::run(&arguments, &config, cli.quiet)

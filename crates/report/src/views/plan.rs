@@ -1,14 +1,27 @@
-//! Result and page of `trimtab plan`.
+//! Results and pages of `trimtab plan`.
 
 use crate::envelope::{Answer, Envelope};
-use page::{Block, Commands, Page, Section, Table, Tone};
+use page::{Block, Commands, List, Page, Section, Table, Tone};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::time::Duration;
+
+/// What `trimtab plan` answers; `kind` is its type.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum PlanAnswer {
+    /// A slot for each node.
+    Nodes(NodesPlan),
+    /// What is, or would be, changed on one host.
+    Host(Box<HostPlan>),
+    /// What was put back.
+    Undone(Undone),
+    /// Whether what was written is what runs.
+    Status(PlanStatus),
+}
 
 /// A slot for each node.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct PlanAnswer {
+pub struct NodesPlan {
     /// Probability that at least two nodes trim at once in a week without slots, if all start within `delay_s` of the
     /// same moment, at random.
     pub overlap_with_delay: f64,
@@ -18,9 +31,7 @@ pub struct PlanAnswer {
     pub pass_s: f64,
     /// Time zone of all slots.
     pub zone: String,
-    /// What is trimmed on each node; `null` if it was not named.
-    pub mount: Option<String>,
-    /// The nodes, in the order in which they were named.
+    /// The nodes, in the order in which they were named; with several filesystems, each node once for each of them.
     pub nodes: Vec<PlannedNode>,
 }
 
@@ -39,29 +50,141 @@ pub struct PlannedNode {
     pub next: String,
 }
 
+/// A plan for the filesystems of one host.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct HostPlan {
+    /// Whether the files were changed, or would be.
+    pub is_applied: bool,
+    /// The filesystems.
+    pub mounts: Vec<MountPlan>,
+    /// The slots of all nodes, if others were named.
+    pub nodes: Option<NodesPlan>,
+    /// Changes of files, in order.
+    pub changes: Vec<FileChange>,
+    /// Jobs that have trimmed one of the filesystems and do not once this is done.
+    pub others: Vec<String>,
+    /// Timers that are stopped.
+    pub stops: Vec<String>,
+    /// What keeps the plan from being applied.
+    pub blocked: Vec<Obstacle>,
+    /// The arguments of the call, quoted for a shell.
+    #[serde(skip)]
+    pub command: String,
+}
+
+/// When a filesystem is trimmed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct MountPlan {
+    /// Its mount point.
+    pub mount_point: String,
+    /// The job that has trimmed it so far and ends; `null` if it was asked for.
+    pub loses: Option<String>,
+    /// When it is trimmed.
+    pub slot: PlannedNode,
+    /// After how long a pass ends, in seconds; it goes on a week later.
+    pub deadline_s: f64,
+}
+
+/// A change of a file or link.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct FileChange {
+    /// Its path.
+    pub path: String,
+    /// Why it is changed.
+    pub why: String,
+    /// Its lines: `-` before what goes, `+` before what comes.
+    pub diff: Vec<String>,
+}
+
+/// What keeps a plan from being applied.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Obstacle {
+    /// What it is.
+    pub why: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// A plan that was taken back.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Undone {
+    /// The files that are as they were.
+    pub restored: Vec<String>,
+    /// Mount points that have no plan any more.
+    pub mounts: Vec<String>,
+    /// Timers that run again.
+    pub started: Vec<String>,
+}
+
+/// Whether a plan is in effect.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PlanStatus {
+    /// The filesystems; empty if there is no plan.
+    pub mounts: Vec<MountStatus>,
+    /// Where reality differs from what was written, a sentence each.
+    pub drift: Vec<String>,
+}
+
+/// What became of a filesystem's plan.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct MountStatus {
+    /// Its mount point.
+    pub mount_point: String,
+    /// When it is to be trimmed, every week: `Tue 01:00`.
+    pub slot: String,
+    /// When a pass last ended with everything trimmed; `null` if that is not known.
+    pub last_complete: Option<String>,
+    /// When the next one begins; `null` if none is due.
+    pub next: Option<String>,
+}
+
 impl Answer for PlanAnswer {
-    const SCHEMA: &'static str = "trimtab.plan/1";
+    const SCHEMA: &'static str = "trimtab.plan/2";
     const TITLE: &'static str = "trimtab plan";
 }
 
-/// Name of the drop-ins.
-const FILE: &str = "trimtab-plan.conf";
-/// Nodes named in the first sentence.
+/// Nodes and mounts named in the first sentence.
 const NAMED_MAX: usize = 3;
 
-/// Builds the page. In a document the commands of all nodes are shown, otherwise those of the first.
-pub fn page(answer: &Envelope<PlanAnswer>, is_document: bool) -> Page {
-    let plan = &answer.result;
+/// Builds the page.
+pub fn page(answer: &Envelope<PlanAnswer>) -> Page {
+    let mut page = match &answer.result {
+        PlanAnswer::Nodes(plan) => of_nodes(plan),
+        PlanAnswer::Host(plan) => of_host(plan),
+        PlanAnswer::Undone(undone) => of_undone(undone),
+        PlanAnswer::Status(status) => of_status(status),
+    };
+    "trimtab plan".clone_into(&mut page.title);
+    page.tone = Tone::Strong;
+    let is_unchanged = match &answer.result {
+        PlanAnswer::Host(plan) => !plan.is_applied,
+        PlanAnswer::Nodes(_) => true,
+        PlanAnswer::Undone(_) | PlanAnswer::Status(_) => false,
+    };
+    let unchanged = if is_unchanged {
+        "Nothing was changed; "
+    } else {
+        ""
+    };
+    page.about = vec![format!("{unchanged}trimtab {}", answer.tool_version)];
+    page.cautions.extend(answer.warnings.iter().cloned());
+    page
+}
+
+fn of_nodes(plan: &NodesPlan) -> Page {
     let mut page = Page {
-        title: "trimtab plan".to_owned(),
-        lead: lead(plan),
-        tone: Tone::Strong,
-        about: vec![format!(
-            "Nothing was changed; trimtab {}",
-            answer.tool_version
-        )],
+        lead: slots_lead(plan),
         ..Page::default()
     };
+    page.push(Block::Table(slots(plan)));
+    page.push(Block::text(
+        "On each node, `trimtab plan MOUNT --peers` with the same nodes and options shows what would be changed there, and \
+         with --apply changes it.",
+    ));
+    page
+}
+
+fn slots(plan: &NodesPlan) -> Table {
     let mut table = Table::new(&["<node", "<slot", "<next", "<OnCalendar="]);
     for node in &plan.nodes {
         table.row([
@@ -71,95 +194,259 @@ pub fn page(answer: &Envelope<PlanAnswer>, is_document: bool) -> Page {
             node.calendar.clone(),
         ]);
     }
-    page.push(Block::Table(table));
-    let Some(mount) = &plan.mount else {
-        page.push(Block::text(
-            "With --mount MOUNT, the commands that set up trimtab's own timer on each node follow.",
-        ));
-        return page;
-    };
-    let shown = if is_document { plan.nodes.len() } else { 1 };
-    let mut section = Section::new("To set it up");
-    section.push(Block::text(
-        "The commands need the packaged units trimtab-trim@.timer and trimtab-trim@.service. They replace \
-         TRIMTAB_TRIM_OPTIONS: add what yours had, such as --max-latency or --probe. What else trims this filesystem has \
-         to be switched off: `trimtab check` names it, with the command.",
-    ));
-    for node in plan.nodes.iter().take(shown) {
-        section.push(Commands {
-            title: format!("on {}:", node.name),
-            lines: commands(plan, node, mount),
-        });
-    }
-    if shown < plan.nodes.len() {
-        section.push(Block::text("-o plan.md writes those of all nodes."));
-    }
-    section.push(Commands {
-        title: "To take it back, on any of them:".to_owned(),
-        lines: undo(mount),
-    });
-    page.push(Block::Section(section));
-    page
+    table
 }
 
-fn lead(plan: &PlanAnswer) -> String {
+fn slots_lead(plan: &NodesPlan) -> String {
     let pass = units::seconds(plan.pass_s);
-    let slots: Vec<String> = plan
+    let named: Vec<String> = plan
         .nodes
         .iter()
         .take(NAMED_MAX)
         .map(|node| format!("{} {}", node.name, node.slot))
         .collect();
-    let more = plan.nodes.len() - slots.len();
+    let more = plan.nodes.len() - named.len();
     let more = if more > 0 {
         format!(", and {more} more")
     } else {
         String::new()
     };
-    let slots = format!("{}{more} ({})", slots.join(", "), plan.zone);
+    let named = format!("{}{more} ({})", named.join(", "), plan.zone);
     let count = plan.nodes.len();
     if count < 2 {
-        return format!("One node needs no slot of its own, and gets {slots}.");
+        return format!("One node needs no slot of its own, and gets {named}.");
     }
     let overlap = units::share::score(plan.overlap_with_delay);
     format!(
-        "With these slots, never do two of {count} nodes trim at once: {slots}. With a timer's random delay of {}, at \
+        "With these slots, never do two of {count} nodes trim at once: {named}. With a timer's random delay of {}, at \
          least two do in {overlap} of all weeks, if a pass takes {pass}.",
         units::seconds(plan.delay_s),
     )
 }
 
-/// The commands that set up the timer on one node. Their files sort after `override.conf`, which `systemctl edit` writes,
-/// so that they take precedence.
-fn commands(plan: &PlanAnswer, node: &PlannedNode, mount: &str) -> String {
-    let mount = rules::shell::quote(mount);
-    let options = format!(
-        "--window {} --tz {} --deadline {}",
-        node.window,
-        plan.zone,
-        units::duration::argument(Duration::from_secs_f64(plan.pass_s))
-    );
+fn of_host(plan: &HostPlan) -> Page {
+    let mut page = Page {
+        lead: host_lead(plan),
+        ..Page::default()
+    };
+    let added = plan.mounts.iter().filter_map(|mount| {
+        let job = mount.loses.as_ref()?;
+        Some(format!(
+            "{} is planned as well: {job} has trimmed it so far.",
+            mount.mount_point
+        ))
+    });
+    let mut notes: Vec<String> = added.collect();
+    if let Some(nodes) = &plan.nodes {
+        notes.push(slots_lead(nodes));
+    }
+    for note in notes {
+        page.push(Block::text(note));
+    }
+    if let Some(nodes) = &plan.nodes {
+        page.push(Block::Table(slots(nodes)));
+    }
+    if !plan.blocked.is_empty() {
+        let mut section = Section::new("What is in the way");
+        for obstacle in &plan.blocked {
+            section.push(List {
+                title: format!("{}.", obstacle.why),
+                items: vec![obstacle.hint.clone()],
+            });
+        }
+        page.push(Block::Section(section));
+    }
+    let mut section = Section::new(if plan.is_applied {
+        "Changed"
+    } else {
+        "What --apply changes"
+    });
+    for change in &plan.changes {
+        section.push(Commands {
+            title: format!("{} ({})", change.path, change.why),
+            lines: shown(&change.diff),
+        });
+    }
+    let stops: Vec<&str> = plan.stops.iter().map(String::as_str).collect();
+    if !stops.is_empty() {
+        section.push(Block::text(format!(
+            "{} {}.",
+            if plan.is_applied {
+                "Stopped:"
+            } else {
+                "To be stopped:"
+            },
+            units::list(&stops)
+        )));
+    }
+    if !plan.changes.is_empty() || !stops.is_empty() {
+        page.push(Block::Section(section));
+    }
+    let again = |option: &str| format!("sudo trimtab plan {option}");
+    if plan.is_applied {
+        page.push(Commands {
+            title: "to see whether it runs:".to_owned(),
+            lines: again("--status"),
+        });
+        page.push(Commands {
+            title: "to take it back:".to_owned(),
+            lines: again("--undo"),
+        });
+    } else if plan.blocked.is_empty() && !plan.changes.is_empty() {
+        page.push(Commands {
+            title: "to do it (`trimtab plan --undo` takes it back, byte for byte):".to_owned(),
+            lines: again(&format!("--apply {}", plan.command)),
+        });
+    }
+    page
+}
+
+/// Lines of a change that are shown; JSON has all.
+const LINES_MAX: usize = 20;
+
+fn shown(diff: &[String]) -> String {
+    if diff.len() <= LINES_MAX {
+        return diff.join("\n");
+    }
+    format!("+ {}", units::count(diff.len() as u64, "line"))
+}
+
+fn host_lead(plan: &HostPlan) -> String {
+    let mounts: Vec<String> = plan
+        .mounts
+        .iter()
+        .take(NAMED_MAX)
+        .map(|mount| {
+            format!(
+                "{} every {} from {}",
+                mount.mount_point,
+                day_name(&mount.slot.slot),
+                mount.slot.window.replace('-', " to ")
+            )
+        })
+        .collect();
+    let mounts: Vec<&str> = mounts.iter().map(String::as_str).collect();
+    let more = plan.mounts.len() - mounts.len();
+    let more = if more > 0 {
+        format!(" (and {more} more)")
+    } else {
+        String::new()
+    };
+    let list = units::list(&mounts);
+    let first = plan
+        .mounts
+        .first()
+        .map_or("", |mount| mount.slot.next.as_str());
+    if !plan.blocked.is_empty() {
+        return format!("Not yet: {}.", plan.blocked[0].why);
+    }
+    if plan.changes.is_empty() && plan.stops.is_empty() {
+        return format!(
+            "Nothing to change: trimtab trims {list}{more} already, and nothing else does."
+        );
+    }
+    let verb = if plan.is_applied {
+        "trimtab now trims"
+    } else {
+        "trimtab would trim"
+    };
+    let others: Vec<&str> = plan.others.iter().map(String::as_str).collect();
+    let others = match (others.as_slice(), plan.is_applied) {
+        ([], _) => String::new(),
+        ([one], true) => format!(" {one} no longer does."),
+        (several, true) => format!(" {} no longer do.", units::list(several)),
+        (others, false) => format!(" {} no longer would.", units::list(others)),
+    };
     format!(
-        "unit=\"trimtab-trim@$(systemd-escape --path {mount})\"\n\
-         sudo mkdir -p \"/etc/systemd/system/$unit.timer.d\" \"/etc/systemd/system/$unit.service.d\"\n\
-         printf '%s\\n' '[Timer]' 'OnCalendar=' 'OnCalendar={}' 'AccuracySec=1s' 'RandomizedDelaySec=0' |\n  \
-         sudo tee \"/etc/systemd/system/$unit.timer.d/{FILE}\"\n\
-         printf '%s\\n' '[Service]' 'Environment=\"TRIMTAB_TRIM_OPTIONS={options}\"' |\n  \
-         sudo tee \"/etc/systemd/system/$unit.service.d/{FILE}\"\n\
-         sudo systemctl daemon-reload\n\
-         sudo systemctl enable \"$unit.timer\"\n\
-         sudo systemctl restart \"$unit.timer\"",
-        node.calendar
+        "{verb} {list}{more}, in small steps that wait while the drives are busy.{others} The first pass is due on {first}."
     )
 }
 
-/// Takes back what [`commands`] has done.
-fn undo(mount: &str) -> String {
-    let mount = rules::shell::quote(mount);
-    format!(
-        "unit=\"trimtab-trim@$(systemd-escape --path {mount})\"\n\
-         sudo systemctl disable --now \"$unit.timer\"\n\
-         sudo rm \"/etc/systemd/system/$unit.timer.d/{FILE}\" \"/etc/systemd/system/$unit.service.d/{FILE}\"\n\
-         sudo systemctl daemon-reload"
-    )
+/// `Tue 01:00` to `Tuesday`.
+fn day_name(slot: &str) -> &str {
+    match slot.split(' ').next().unwrap_or_default() {
+        "Mon" => "Monday",
+        "Tue" => "Tuesday",
+        "Wed" => "Wednesday",
+        "Thu" => "Thursday",
+        "Fri" => "Friday",
+        "Sat" => "Saturday",
+        "Sun" => "Sunday",
+        _ => "day",
+    }
+}
+
+fn of_undone(undone: &Undone) -> Page {
+    if undone.restored.is_empty() && undone.mounts.is_empty() {
+        return Page {
+            lead: "There is no plan on this host, and nothing to take back.".to_owned(),
+            ..Page::default()
+        };
+    }
+    let mounts: Vec<&str> = undone.mounts.iter().map(String::as_str).collect();
+    let mut page = Page {
+        lead: format!(
+            "The plan for {} is taken back: {} as before it.",
+            units::list(&mounts),
+            units::count::counted(undone.restored.len() as u64, "file is", "files are")
+        ),
+        ..Page::default()
+    };
+    page.push(List {
+        title: "As before:".to_owned(),
+        items: undone.restored.clone(),
+    });
+    if !undone.started.is_empty() {
+        page.push(List {
+            title: "Started again:".to_owned(),
+            items: undone.started.clone(),
+        });
+    }
+    page
+}
+
+fn of_status(status: &PlanStatus) -> Page {
+    if status.mounts.is_empty() {
+        return Page {
+            lead: "There is no plan on this host.".to_owned(),
+            ..Page::default()
+        };
+    }
+    let lead = match status.drift.as_slice() {
+        [] => "The plan is in effect.".to_owned(),
+        [first, ..] => format!("The plan is not in effect: {first}"),
+    };
+    let mut page = Page {
+        lead,
+        ..Page::default()
+    };
+    let mut table = Table::new(&["<mount", "<slot", "<last complete pass", "<next"]);
+    for mount in &status.mounts {
+        let unknown = || "none known".to_owned();
+        table.row([
+            mount.mount_point.clone(),
+            mount.slot.clone(),
+            mount.last_complete.clone().unwrap_or_else(unknown),
+            mount.next.clone().unwrap_or_else(|| "none".to_owned()),
+        ]);
+    }
+    page.push(Block::Table(table));
+    if status.drift.len() > 1 {
+        page.push(List {
+            title: "What differs:".to_owned(),
+            items: status.drift.clone(),
+        });
+    }
+    if !status.drift.is_empty() {
+        let mounts: Vec<&str> = status
+            .mounts
+            .iter()
+            .map(|mount| mount.mount_point.as_str())
+            .collect();
+        page.push(Commands {
+            title: "to put it into effect again:".to_owned(),
+            lines: format!("sudo trimtab plan --apply {}", mounts.join(" ")),
+        });
+    }
+    page
 }

@@ -87,10 +87,19 @@ pub(crate) fn stop_commands(job: &Job) -> Option<(String, String)> {
 
 /// Returns the quoted path and the line number of a job in a crontab of the system.
 pub(crate) fn crontab_line(job: &Job) -> Option<(String, u64)> {
-    let (file, line) = job.defined_in.rsplit_once(':')?;
+    let (file, line) = crontab_file(job)?;
     let is_system = file == "etc/crontab" || file.starts_with("etc/cron.d/");
-    let line = line.parse().ok()?;
     is_system.then(|| (shell::quote(&format!("/{file}")), line))
+}
+
+/// Returns the path and the line number of a job in a crontab of the system, or of a user.
+pub(crate) fn crontab_file(job: &Job) -> Option<(&str, u64)> {
+    let (file, line) = job.defined_in.rsplit_once(':')?;
+    let is_crontab = file == "etc/crontab"
+        || ["etc/cron.d/", "etc/crontabs/", "var/spool/cron/"]
+            .iter()
+            .any(|folder| file.starts_with(folder));
+    Some((file, line.parse().ok()?)).filter(|_| is_crontab)
 }
 
 /// Describes a paced trim: `Trim it with `trimtab trim --window 03:00-05:00`, which ...`.

@@ -3,39 +3,69 @@
 
 use crate::answer::AnswerArgs;
 use crate::values;
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
+use std::path::PathBuf;
 use std::time::Duration;
 use trim::window::Window;
 
 /// Text above the usage line of `trimtab plan --help`.
-pub const LONG_ABOUT: &str = "Give every node of a cluster a slot of its own for its weekly trim\n\n\
-    Slots are counted out: first different days, then different times, and none in\n\
-    an hour that the zone's clocks skip or repeat. A random delay, such as\n\
-    fstrim.timer's, lets nodes meet. With --mount, the commands for trimtab's own\n\
-    timer follow.";
+pub const LONG_ABOUT: &str = "Give a filesystem a paced weekly trim that disturbs nobody, write it down, and\n\
+    take it back\n\n\
+    Shows what would be changed on this host, and changes it with --apply: a timer\n\
+    or a line for cron, and an end for whatever else trims the filesystem. The slot\n\
+    keeps away from other heavy jobs. With --peers, the nodes of a cluster get slots\n\
+    that never overlap: they are counted out, where a random delay lets nodes meet.";
 
 /// `trimtab plan`.
 #[derive(Debug, Args)]
 #[command(
     disable_version_flag = true,
+    group = ArgGroup::new("task").args(["apply", "undo", "status"]),
     after_help = "Examples:\n  \
-    trimtab plan es1 es2 es3\n  \
-    trimtab plan es1 es2 es3 --mount /data --tz Europe/Berlin -o plan.md\n  \
-    trimtab plan mongo-2 mongo-3 mongo-1 --pass 1h --days sat,sun\n\n\
-    Nothing is changed. Slots go to the nodes in the order in which they are named:\n\
-    name a replica set's primary last.\n\n\
-    Exit codes: 0 planned; 2 could not run, or there are more nodes than slots."
+    trimtab plan                          what it would change for the stores here\n  \
+    sudo trimtab plan --apply /data       change it\n  \
+    sudo trimtab plan --status            is what was written what runs?\n  \
+    sudo trimtab plan --undo              put everything back, byte for byte\n  \
+    trimtab plan --peers es1,es2,es3      slots for the nodes of a cluster\n  \
+    sudo trimtab plan --apply /data --peers es1,es2,es3   the same call on each\n\n\
+    Slots go to nodes in the order in which they are named: name a replica set's\n\
+    primary last.\n\n\
+    Exit codes: 0 done, or shown; 1 --status: the plan is not in effect; 2 refused\n\
+    or could not run: nothing was changed."
 )]
+// Flags of a command line.
+#[allow(clippy::struct_excessive_bools)]
 pub struct Plan {
-    /// The nodes, one for each host that trims
-    #[arg(value_name = "NODE", required_unless_present = "schema")]
-    pub nodes: Vec<String>,
+    /// Mount points to plan [default: those of stores' data on flash]
+    #[arg(value_name = "MOUNT")]
+    pub mounts: Vec<String>,
 
-    /// How long the longest pass takes
-    #[arg(long, value_name = "TIME", default_value = "20min", value_parser = values::duration)]
-    pub pass: Duration,
+    /// Write the plan: change the files, and start the timers
+    #[arg(long)]
+    pub apply: bool,
+
+    /// Put everything back that --apply has changed
+    #[arg(long, conflicts_with_all = ["mounts", "peers"])]
+    pub undo: bool,
+
+    /// Tell whether what was written is what runs
+    #[arg(long, conflicts_with_all = ["mounts", "peers"])]
+    pub status: bool,
+
+    /// The nodes of the cluster that trim, this one included, in the same order on each
+    #[arg(long, value_name = "NODE,...", value_delimiter = ',')]
+    pub peers: Vec<String>,
+
+    /// Which of --peers this host is [default: its host name]
+    #[arg(long, value_name = "NODE", requires = "peers")]
+    pub node: Option<String>,
+
+    /// How long the longest pass takes; it ends then, and goes on a week later [default: 20min with
+    /// --peers, else as long as the window has room]
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub pass: Option<Duration>,
 
     /// The hours in which nodes may trim
     #[arg(long, value_name = "HH:MM-HH:MM", default_value = "01:00-05:00", value_parser = Window::parse)]
@@ -52,22 +82,29 @@ pub struct Plan {
     )]
     pub days: Vec<Day>,
 
-    /// Time zone of --window, for all nodes
-    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = values::zone)]
-    pub tz: TimeZone,
+    /// Time zone of --window [default: the host's; with --peers UTC, for all nodes]
+    #[arg(long, value_name = "ZONE", value_parser = values::zone)]
+    pub tz: Option<TimeZone>,
 
-    /// Print the commands that set up the timer of this mount
-    #[arg(long, value_name = "MOUNT")]
-    pub mount: Option<String>,
-
-    /// Random delay of a timer that all nodes have, to compare the plan with: fstrim.timer's
+    /// Random delay of a timer that all nodes have, to compare slots with: fstrim.timer's
     #[arg(long, value_name = "TIME", default_value = "100min", value_parser = values::duration)]
     pub delay: Duration,
+
+    /// Allow the option X-fstrim.notrim in /etc/fstab, where fstrim.timer trims other filesystems as well
+    #[arg(long)]
+    pub fstab: bool,
+
+    /// Trim only while the Elasticsearch or OpenSearch cluster at URL is green
+    #[arg(long, value_name = "URL")]
+    pub require_green: Option<String>,
+
+    /// Change the files below DIR, an image's or a container's, instead of this host's
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
 
     #[command(flatten)]
     pub answer: AnswerArgs,
 }
-
 /// A day of the week.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Day {

@@ -1,6 +1,10 @@
 //! `trimtab plan`.
 
 pub mod args;
+mod host;
 mod run;
+mod slots;
+mod systemd;
+mod written;
 
 pub use run::run;

@@ -1,0 +1,417 @@
+//! A plan for this host, or for the tree of `--root`.
+
+use super::args::Plan;
+use super::slots::{self, Assigned};
+use super::systemd;
+use super::written::{self, Answered, JOURNAL, Note, NotedMount};
+use crate::arguments::SourceArgs;
+use crate::commands::access::parse_endpoint;
+use crate::commands::source;
+use crate::config::Config;
+use crate::error::{CommandError, Kind};
+use edits::{Journal, Planned, Root};
+use facts::{Edit, Host};
+use jiff::Timestamp;
+use linux::folder::{Folder, OthersWrite};
+use report::views::plan::{FileChange, HostPlan, MountPlan, Obstacle, PlanAnswer};
+use rules::{PlannedMount, Scheduler, Takeover, TakeoverRequest, UnitOptions};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Where templates of units are looked for.
+const UNIT_FOLDERS: [&str; 4] = [
+    "etc/systemd/system",
+    "usr/local/lib/systemd/system",
+    "usr/lib/systemd/system",
+    "lib/systemd/system",
+];
+/// The template of the timer.
+const TEMPLATE: &str = "trimtab-trim@.timer";
+/// Where packages put this program.
+const PACKAGED: &str = "/usr/bin/trimtab";
+
+/// Shows what would be changed, and changes it with `--apply`.
+///
+/// # Errors
+/// When nothing is to be planned, a filesystem must not be trimmed, there are not enough slots, or something is in the
+/// way of `--apply`.
+pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answered, CommandError> {
+    let root = written::open(arguments)?;
+    let facts = read(arguments, config)?;
+    let mount_points = mount_points(arguments, &facts)?;
+    let takeover = takeover(arguments, &facts, &mount_points)?;
+    let node = node(arguments, &facts)?;
+    let hosts_zone = facts
+        .time_zone
+        .as_deref()
+        .and_then(|name| units::zone::parse(name).ok());
+    let (zone, zone_name) = slots::zone(arguments, hosts_zone.as_ref());
+    let count = takeover.mounts.len();
+    let (all, own): (Vec<Assigned>, usize) = if arguments.peers.is_empty() {
+        let busy = rules::busy_times(&facts);
+        (slots::alone(arguments, count, &zone, now, &busy)?, 0)
+    } else {
+        (slots::shared(arguments, count, &zone, now)?, node * count)
+    };
+    let mut cautions = Vec::new();
+    let program = program(arguments, &root, &mut cautions)?;
+    let mut blocked = takeover.blocked.clone();
+    let mut wanted: Vec<(Edit, String)> = Vec::new();
+    let mut mounts = Vec::new();
+    for (mount, assigned) in takeover.mounts.iter().zip(&all[own..]) {
+        let options = options(arguments, mount)?;
+        let units = UnitOptions {
+            program: program.program.as_deref(),
+            timer_template: &program.template,
+            options: &options,
+        };
+        let schedule = slots::schedule(assigned, zone_name.clone());
+        match rules::schedule(Scheduler::of(&facts), &mount.mount_point, &schedule, units) {
+            Ok(edits) => wanted.extend(edits),
+            Err(why) if blocked.contains(&why) => {}
+            Err(why) => blocked.push(why),
+        }
+        mounts.push(MountPlan {
+            mount_point: mount.mount_point.clone(),
+            loses: mount.loses.clone(),
+            slot: slots::planned_node(
+                &mount.mount_point,
+                assigned,
+                &zone,
+                zone_name.as_deref(),
+                now,
+            ),
+            deadline_s: assigned.deadline.as_secs_f64(),
+        });
+    }
+    // Its own trim first: a run that is killed in between leaves two rather than none.
+    wanted.extend(takeover.edits.iter().cloned());
+    let planned = edits::planned(&root, &wanted).map_err(|error| {
+        CommandError::because(Kind::Environment, error)
+            .hint("change it by hand, or run it as root (sudo)")
+    })?;
+    let stops = stops(arguments, &takeover);
+    if arguments.apply {
+        if let Some(first) = blocked.first() {
+            let others = blocked.iter().skip(1).map(|blocked| blocked.why.clone());
+            let error = CommandError::new(Kind::Refused, format!("not applied: {}", first.why));
+            let error = error.hint(first.hint.clone());
+            return Err(others.fold(error, CommandError::hint));
+        }
+        let zone = zone.iana_name().unwrap_or("UTC");
+        apply(arguments, &root, &planned, (&mounts, zone, &stops), now)?;
+        if !written::is_told(arguments) && !planned.is_empty() {
+            cautions.push(takes_effect(arguments, &facts));
+        }
+    }
+    let answer = HostPlan {
+        is_applied: arguments.apply,
+        nodes: (!arguments.peers.is_empty())
+            .then(|| slots::nodes(arguments, &all, count, &zone, now)),
+        mounts,
+        changes: planned
+            .iter()
+            .map(|planned| FileChange {
+                path: format!("/{}", planned.change.name),
+                why: planned.change.what.clone(),
+                diff: edits::diff(&planned.change),
+            })
+            .collect(),
+        others: takeover.others.clone(),
+        stops,
+        blocked: blocked
+            .into_iter()
+            .map(|blocked| Obstacle {
+                why: blocked.why,
+                hint: blocked.hint,
+            })
+            .collect(),
+        command: again(arguments),
+    };
+    Ok((
+        PlanAnswer::Host(Box::new(answer)),
+        cautions,
+        ExitCode::SUCCESS,
+    ))
+}
+
+/// Reads the host, or the tree.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read(arguments: &Plan, config: &Config) -> Result<Host, CommandError> {
+    let opened = match &arguments.root {
+        Some(root) => source::stored(root, "directory")?,
+        None => source::live(),
+    };
+    let from = SourceArgs {
+        root: arguments.root.clone(),
+        data_path: Vec::new(),
+    };
+    let (facts, _) = source::read(&opened, &from, &config.check.data_paths)?;
+    Ok(facts)
+}
+
+/// Whether a mount point is a directory; of a tree nothing is mounted.
+pub fn is_directory(arguments: &Plan, path: &str) -> Result<bool, String> {
+    if arguments.root.is_some() {
+        return Ok(true);
+    }
+    trim::filesystem::is_directory(path).map_err(|error| error.to_string())
+}
+
+fn mount_points(arguments: &Plan, facts: &Host) -> Result<Vec<String>, CommandError> {
+    if !arguments.mounts.is_empty() {
+        return Ok(arguments.mounts.clone());
+    }
+    let found = rules::worth_a_plan(facts);
+    if found.is_empty() {
+        let message = "nothing to plan: no store was found whose data is on flash, reached by discards, and not \
+                       discarded by the filesystem itself";
+        return Err(CommandError::new(Kind::Input, message)
+            .hint("name a mount point: trimtab plan /data")
+            .hint("`trimtab check` says what it found below each mount"));
+    }
+    Ok(found)
+}
+
+fn takeover(
+    arguments: &Plan,
+    facts: &Host,
+    mount_points: &[String],
+) -> Result<Takeover, CommandError> {
+    let request = TakeoverRequest {
+        mount_points,
+        may_edit_fstab: arguments.fstab,
+        is_directory: &|path| is_directory(arguments, path),
+    };
+    rules::takeover(facts, &request).map_err(|refusal| {
+        let message = format!("{}: {}", refusal.mount_point, refusal.reason);
+        let error = CommandError::new(Kind::Refused, message);
+        refusal.hints.into_iter().fold(error, CommandError::hint)
+    })
+}
+
+/// Which of the peers this host is.
+fn node(arguments: &Plan, facts: &Host) -> Result<usize, CommandError> {
+    if arguments.peers.is_empty() {
+        return Ok(0);
+    }
+    let host_name = facts.platform.host_name.as_deref();
+    let name = arguments.node.as_deref().or(host_name);
+    let is_it = |peer: &String| {
+        let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        name.is_some_and(|name| {
+            peer == name || (arguments.node.is_none() && short(peer) == short(name))
+        })
+    };
+    let mut found = arguments
+        .peers
+        .iter()
+        .enumerate()
+        .filter(|(_, peer)| is_it(peer));
+    match (found.next(), found.next()) {
+        (Some((at, _)), None) => Ok(at),
+        _ => {
+            let name = name.unwrap_or("this host, whose name is not known,");
+            let message = format!("{name} is not one of --peers {}", arguments.peers.join(","));
+            Err(CommandError::new(Kind::Usage, message)
+                .hint("--node NODE says which of them this host is"))
+        }
+    }
+}
+
+/// Options that the units get besides their window.
+fn options(arguments: &Plan, mount: &PlannedMount) -> Result<Vec<String>, CommandError> {
+    let mut options = mount.options.clone();
+    if let Some(url) = &arguments.require_green {
+        let endpoint = parse_endpoint(url, "--require-green")?;
+        options.retain(|option| !option.starts_with("--require-green "));
+        options.push(format!("--require-green {endpoint}"));
+    }
+    Ok(options)
+}
+
+/// What units start, and where their template is.
+struct Program {
+    /// Path of the program for units of its own; `None` if the package's are there.
+    program: Option<String>,
+    /// The template of the timer.
+    template: String,
+}
+
+fn program(
+    arguments: &Plan,
+    root: &Root,
+    cautions: &mut Vec<String>,
+) -> Result<Program, CommandError> {
+    let is_there = |path: &str| matches!(root.read(path), Ok(Some(_)));
+    let template = UNIT_FOLDERS
+        .iter()
+        .map(|folder| format!("{folder}/{TEMPLATE}"))
+        .find(|path| is_there(path));
+    let program = match &arguments.root {
+        Some(_) => {
+            if !is_there(&PACKAGED[1..]) {
+                cautions.push(format!("trimtab has to be installed there as {PACKAGED}"));
+            }
+            PACKAGED.to_owned()
+        }
+        None => own_path()?,
+    };
+    Ok(match template {
+        Some(template) => Program {
+            program: None,
+            template: format!("/{template}"),
+        },
+        None => Program {
+            program: Some(program),
+            template: format!("/etc/systemd/system/{TEMPLATE}"),
+        },
+    })
+}
+
+/// The path of this program, which root will start every week: nobody else may be able to put another in its place.
+fn own_path() -> Result<String, CommandError> {
+    let failed = |why: String| {
+        CommandError::new(Kind::Refused, why)
+            .hint("install it first: sudo install -m 755 trimtab /usr/bin/trimtab")
+    };
+    let path =
+        std::env::current_exe().map_err(|error| failed(format!("this program's path: {error}")))?;
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    Folder::open_protected(folder, OthersWrite::Refused)
+        .map_err(|error| failed(format!("{} {error}", folder.display())))?;
+    let text = path.to_str().filter(|path| {
+        path.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c))
+    });
+    let text = text.ok_or_else(|| failed(format!("units cannot name {}", path.display())))?;
+    Ok(text.to_owned())
+}
+
+fn stops(arguments: &Plan, takeover: &Takeover) -> Vec<String> {
+    let stops = takeover.stops.iter();
+    if written::is_told(arguments) {
+        stops
+            .filter(|timer| systemd::is_active(timer))
+            .cloned()
+            .collect()
+    } else {
+        Vec::new()
+    }
+}
+
+fn apply(
+    arguments: &Plan,
+    root: &Root,
+    planned: &[Planned],
+    (mounts, zone, stops): (&[MountPlan], &str, &[String]),
+    now: Timestamp,
+) -> Result<(), CommandError> {
+    let earlier = Journal::<Note>::read(root, JOURNAL).map_err(written::failed)?;
+    let is_complete = earlier.is_none_or(|journal| journal.is_complete);
+    if planned.is_empty() && stops.is_empty() && is_complete {
+        return Ok(());
+    }
+    let note = |earlier: Option<Note>| {
+        let mut note = earlier.unwrap_or_default();
+        for mount in mounts {
+            note.mounts
+                .retain(|known| known.mount_point != mount.mount_point);
+            note.mounts.push(NotedMount {
+                mount_point: mount.mount_point.clone(),
+                slot: mount.slot.slot.clone(),
+                zone: zone.to_owned(),
+            });
+        }
+        note.stopped.extend(stops.iter().cloned());
+        note.stopped.sort();
+        note.stopped.dedup();
+        note.applied_at = now;
+        note
+    };
+    let then = || {
+        if !written::is_told(arguments) {
+            return Ok(());
+        }
+        let started = tell_systemd(mounts, stops);
+        if started.is_err() {
+            // The files are about to be put back; what can be told is told once more after that.
+            for timer in stops {
+                let _ = systemd::systemctl(&["start", timer]);
+            }
+        }
+        started
+    };
+    let done = Journal::apply(root, JOURNAL, planned, note, then);
+    if matches!(done, Err(edits::JournalError::Then(_))) {
+        let _ = systemd::systemctl(&["daemon-reload"]);
+    }
+    done.map_err(written::failed)
+}
+
+fn tell_systemd(mounts: &[MountPlan], stops: &[String]) -> Result<(), String> {
+    systemd::systemctl(&["daemon-reload"])?;
+    for mount in mounts {
+        systemd::systemctl(&["restart", &rules::timer_name(&mount.mount_point)])?;
+    }
+    for timer in stops {
+        systemd::systemctl(&["stop", timer])?;
+    }
+    Ok(())
+}
+
+/// When a plan takes effect that nobody was told of.
+fn takes_effect(arguments: &Plan, facts: &Host) -> String {
+    match Scheduler::of(facts) {
+        _ if arguments.root.is_some() => "it takes effect when that system is started".to_owned(),
+        Scheduler::Systemd => {
+            "systemd does not run here: it takes effect at the next boot".to_owned()
+        }
+        Scheduler::Cron => "cron reads it within a minute".to_owned(),
+        Scheduler::Busybox => {
+            "busybox' crond reads it within an hour, or once it is restarted".to_owned()
+        }
+    }
+}
+
+/// The arguments of this call, for a command that is printed.
+fn again(arguments: &Plan) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            words.push(name.to_owned());
+            words.push(value);
+        }
+    };
+    option(
+        "--peers",
+        (!arguments.peers.is_empty()).then(|| arguments.peers.join(",")),
+    );
+    option("--node", arguments.node.clone());
+    option("--pass", arguments.pass.map(units::duration::argument));
+    let window = arguments.window.to_string();
+    option("--window", (window != "01:00-05:00").then_some(window));
+    option(
+        "--tz",
+        arguments
+            .tz
+            .as_ref()
+            .and_then(|zone| zone.iana_name())
+            .map(str::to_owned),
+    );
+    option("--require-green", arguments.require_green.clone());
+    option(
+        "--root",
+        arguments
+            .root
+            .as_ref()
+            .map(|root| root.display().to_string()),
+    );
+    if arguments.fstab {
+        words.push("--fstab".to_owned());
+    }
+    words.extend(arguments.mounts.iter().cloned());
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default()
+}

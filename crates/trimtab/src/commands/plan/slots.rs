@@ -1,0 +1,236 @@
+//! Slots from the arguments.
+
+use super::args::Plan;
+use crate::error::{CommandError, Kind};
+use jiff::Timestamp;
+use jiff::civil::Weekday;
+use jiff::tz::TimeZone;
+use plan::{Refusal, Request, Slot, Window};
+use report::views::plan::{NodesPlan, PlannedNode};
+use rules::Schedule;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// Windows are told to the minute.
+const PASS_MIN: Duration = Duration::from_mins(1);
+/// How long a pass takes where several nodes share the window.
+const SHARED_PASS: Duration = Duration::from_mins(20);
+/// Shortest slot of a host that has the window for itself.
+const ALONE_MIN: Duration = Duration::from_hours(1);
+
+/// Looks at what clap cannot.
+///
+/// # Errors
+/// When an argument is invalid.
+pub fn validate(arguments: &Plan) -> Result<(), CommandError> {
+    let usage = |message: String| CommandError::new(Kind::Usage, message);
+    if let Some(mount) = arguments
+        .mounts
+        .iter()
+        .find(|mount| !mount.starts_with('/'))
+    {
+        return Err(usage(format!(
+            "{mount}: expected the absolute path of a mount point"
+        ))
+        .hint("for example trimtab plan /data; nodes are named with --peers"));
+    }
+    let mut names = HashSet::new();
+    if let Some(twice) = arguments.peers.iter().find(|node| !names.insert(*node)) {
+        return Err(usage(format!("--peers: {twice} is named twice"))
+            .hint("name each host once: a host trims its filesystems one after the other"));
+    }
+    if arguments.peers.iter().any(String::is_empty) {
+        return Err(
+            usage("--peers: a name is empty".to_owned()).hint("for example --peers es1,es2,es3")
+        );
+    }
+    if arguments.pass.is_some_and(|pass| pass < PASS_MIN) {
+        let message = "--pass: expected a minute or more".to_owned();
+        return Err(usage(message).hint("for example --pass 20min"));
+    }
+    Ok(())
+}
+
+/// A slot, and after how long a pass in it ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Assigned {
+    /// The slot.
+    pub slot: Slot,
+    /// The deadline of a pass.
+    pub deadline: Duration,
+}
+
+/// The zone of the slots, and its name where it is not the host's own.
+pub fn zone(arguments: &Plan, hosts_zone: Option<&TimeZone>) -> (TimeZone, Option<String>) {
+    match (&arguments.tz, hosts_zone) {
+        (Some(zone), _) => (zone.clone(), Some(name(zone))),
+        (None, _) if !arguments.peers.is_empty() => (TimeZone::UTC, Some("UTC".to_owned())),
+        // Without /etc/localtime a host's clock is that of UTC (localtime(5)).
+        (None, zone) => (zone.cloned().unwrap_or(TimeZone::UTC), None),
+    }
+}
+
+fn name(zone: &TimeZone) -> String {
+    zone.iana_name().unwrap_or("UTC").to_owned()
+}
+
+fn assign(
+    arguments: &Plan,
+    (passes, len_s): (usize, u32),
+    zone: &TimeZone,
+    now: Timestamp,
+    busy: &[(u32, u32)],
+) -> Result<Vec<Slot>, Refusal> {
+    let days: Vec<Weekday> = arguments.days.iter().map(|&day| day.into()).collect();
+    plan::assign(&Request {
+        passes,
+        len_s,
+        window: Window {
+            from: arguments.window.opening(),
+            len_s: arguments.window.len_s(),
+        },
+        days: &days,
+        zone,
+        from: now,
+        busy,
+    })
+}
+
+/// Returns slots for the filesystems of a host that has the window for itself, as long as the window has room.
+///
+/// # Errors
+/// When there is not even room for an hour, or for `--pass`.
+pub fn alone(
+    arguments: &Plan,
+    passes: usize,
+    zone: &TimeZone,
+    now: Timestamp,
+    busy: &[(u32, u32)],
+) -> Result<Vec<Assigned>, CommandError> {
+    let window_s = arguments.window.len_s();
+    let lens: Vec<(u32, Duration)> = match arguments.pass {
+        Some(pass) => vec![(plan::slot_len_s(pass.as_secs()), pass)],
+        None => [1, 2, 4]
+            .map(|parts| window_s / parts)
+            .into_iter()
+            .filter(|&len_s| len_s == window_s || u64::from(len_s) >= ALONE_MIN.as_secs())
+            .map(|len_s| (len_s, Duration::from_secs(len_s.into())))
+            .collect(),
+    };
+    let mut refusal = None;
+    for (len_s, deadline) in lens {
+        match assign(arguments, (passes, len_s), zone, now, busy) {
+            Ok(slots) => {
+                return Ok(slots
+                    .into_iter()
+                    .map(|slot| Assigned { slot, deadline })
+                    .collect());
+            }
+            Err(why) => refusal = Some(why),
+        }
+    }
+    let why = refusal.map_or_else(|| "the window is empty".to_owned(), |why| why.to_string());
+    let error = CommandError::new(
+        Kind::Input,
+        format!("no slot away from this host's heavy jobs: {why}"),
+    );
+    Err(error.hint("widen --window, add --days, or name a shorter --pass; `trimtab check --verbose` lists the jobs"))
+}
+
+/// Returns slots for each filesystem of each node: those of one node follow each other.
+///
+/// # Errors
+/// When there are more than fit.
+pub fn shared(
+    arguments: &Plan,
+    mounts: usize,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> Result<Vec<Assigned>, CommandError> {
+    let pass = pass(arguments);
+    let passes = arguments.peers.len().saturating_mul(mounts);
+    let len_s = plan::slot_len_s(pass.as_secs());
+    let slots = assign(arguments, (passes, len_s), zone, now, &[]).map_err(|refusal| {
+        let message = format!("no plan without overlaps: {refusal}");
+        CommandError::new(Kind::Input, message).hint(
+            "a slot is a pass and a margin: widen --window, add --days, or name a shorter --pass (a pass that does not \
+             finish goes on a week later)",
+        )
+    })?;
+    Ok(slots
+        .into_iter()
+        .map(|slot| Assigned {
+            slot,
+            deadline: pass,
+        })
+        .collect())
+}
+
+fn pass(arguments: &Plan) -> Duration {
+    arguments.pass.unwrap_or(SHARED_PASS)
+}
+
+/// A slot for each node, whatever is on them.
+///
+/// # Errors
+/// As [`shared`].
+pub fn of_nodes(arguments: &Plan, now: Timestamp) -> Result<NodesPlan, CommandError> {
+    let (zone, _) = zone(arguments, None);
+    let slots = shared(arguments, 1, &zone, now)?;
+    Ok(nodes(arguments, &slots, 1, &zone, now))
+}
+
+/// The slots of all nodes, as they are told.
+pub fn nodes(
+    arguments: &Plan,
+    slots: &[Assigned],
+    mounts: usize,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> NodesPlan {
+    let pass_s = pass(arguments).as_secs_f64();
+    let zone_name = name(zone);
+    let peers = arguments.peers.iter();
+    let names = peers.flat_map(|name| std::iter::repeat_n(name, mounts));
+    NodesPlan {
+        overlap_with_delay: plan::overlap_probability(
+            &vec![pass_s; arguments.peers.len()],
+            arguments.delay.as_secs_f64(),
+        ),
+        delay_s: arguments.delay.as_secs_f64(),
+        pass_s,
+        nodes: names
+            .zip(slots)
+            .map(|(name, assigned)| planned_node(name, assigned, zone, Some(&zone_name), now))
+            .collect(),
+        zone: zone_name,
+    }
+}
+
+/// A node's slot, as it is told.
+pub fn planned_node(
+    name: &str,
+    Assigned { slot, .. }: &Assigned,
+    zone: &TimeZone,
+    zone_name: Option<&str>,
+    now: Timestamp,
+) -> PlannedNode {
+    PlannedNode {
+        name: name.to_owned(),
+        slot: slot.to_string(),
+        calendar: slot.calendar(zone_name),
+        window: slot.window(),
+        next: slot.next_day(zone, now).to_string(),
+    }
+}
+
+/// A slot, as units and crontabs have it.
+pub fn schedule(Assigned { slot, deadline }: &Assigned, zone_name: Option<String>) -> Schedule {
+    Schedule {
+        calendar: slot.calendar(None),
+        cron: slot.cron(),
+        window: slot.window(),
+        zone: zone_name,
+        deadline: units::duration::argument(*deadline),
+    }
+}
