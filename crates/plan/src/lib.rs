@@ -8,4 +8,4 @@ mod overlap;
 mod slots;
 
 pub use overlap::overlap_probability;
-pub use slots::{Refusal, Request, Slot, Window, assign, slot_len_s};
+pub use slots::{Every, Refusal, Request, Slot, Window, assign, slot_len_s};

@@ -23,6 +23,15 @@ pub struct Window {
     pub len_s: u32,
 }
 
+/// How often a pass runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Every {
+    /// Once a week.
+    Week,
+    /// Once a day.
+    Day,
+}
+
 /// What slots are asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
@@ -32,7 +41,9 @@ pub struct Request<'a> {
     pub len_s: u32,
     /// The window of each day.
     pub window: Window,
-    /// The days on which it opens, in the order of preference.
+    /// How often each of them runs.
+    pub every: Every,
+    /// The days on which it opens, in the order of preference; all of them are meant if passes are daily.
     pub days: &'a [Weekday],
     /// The zone of the window. Slots of hosts in several zones are all in this one.
     pub zone: &'a TimeZone,
@@ -43,11 +54,11 @@ pub struct Request<'a> {
     pub busy: &'a [(u32, u32)],
 }
 
-/// A slot: every week at this time, for at most so long.
+/// A slot: every week or every day at this time, for at most so long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
-    /// The day on which it begins.
-    pub weekday: Weekday,
+    /// The day on which it begins; `None` for every day.
+    pub weekday: Option<Weekday>,
     /// When it begins.
     pub at: Time,
     /// After how many seconds it ends.
@@ -83,17 +94,19 @@ impl Slot {
     /// Returns the slot as systemd's `OnCalendar=`: `Tue *-*-* 02:20:00 Europe/Berlin`. `zone` is a name of the time
     /// zone database; without it, the host's own zone counts.
     pub fn calendar(&self, zone: Option<&str>) -> String {
-        let day = units::date::weekday_short(self.weekday);
+        let day = self.weekday.map(units::date::weekday_short);
+        let day = day.map_or_else(String::new, |day| format!("{day} "));
         let at = self.at.strftime("%H:%M:%S");
         match zone {
-            Some(zone) => format!("{day} *-*-* {at} {zone}"),
-            None => format!("{day} *-*-* {at}"),
+            Some(zone) => format!("{day}*-*-* {at} {zone}"),
+            None => format!("{day}*-*-* {at}"),
         }
     }
 
     /// Returns the slot as the time fields of a crontab: `20 2 * * 2`.
     pub fn cron(&self) -> String {
-        let day = self.weekday.to_sunday_zero_offset();
+        let day = self.weekday.map(Weekday::to_sunday_zero_offset);
+        let day = day.map_or_else(|| "*".to_owned(), |day| day.to_string());
         format!("{} {} * * {day}", self.at.minute(), self.at.hour())
     }
 
@@ -109,41 +122,62 @@ impl Slot {
     pub fn next_day(&self, zone: &TimeZone, after: Timestamp) -> Date {
         let after = after.to_zoned(zone.clone()).datetime();
         let today = after.date();
-        let days_ahead = self.weekday.since(today.weekday());
+        let (days_ahead, period) = match self.weekday {
+            Some(weekday) => (weekday.since(today.weekday()), 7),
+            None => (0, 1),
+        };
         let begins = |days: i8| today.saturating_add(Span::new().days(days));
         let is_over = begins(days_ahead).to_datetime(self.at) <= after;
-        begins(if is_over { days_ahead + 7 } else { days_ahead })
+        begins(if is_over {
+            days_ahead + period
+        } else {
+            days_ahead
+        })
     }
 
-    fn start_s(&self) -> u32 {
+    /// The seconds of the week at which it begins.
+    fn starts_s(&self) -> impl Iterator<Item = u32> {
         let at = self.at;
-        let [day, hour, minute, second] = [
-            self.weekday.to_monday_zero_offset(),
-            at.hour(),
-            at.minute(),
-            at.second(),
-        ]
-        .map(|field| u32::from(field.unsigned_abs()));
-        day * DAY_S + hour * 3600 + minute * MINUTE_S + second
+        let fields = [at.hour(), at.minute(), at.second()];
+        let [hour, minute, second] = fields.map(|field| u32::from(field.unsigned_abs()));
+        let since_midnight_s = hour * 3600 + minute * MINUTE_S + second;
+        let days = match self.weekday {
+            Some(day) => {
+                let day = u32::from(day.to_monday_zero_offset().unsigned_abs());
+                day..day + 1
+            }
+            None => 0..7,
+        };
+        days.map(move |day| day * DAY_S + since_midnight_s)
     }
 }
 
 impl fmt::Display for Slot {
-    /// Formats `Tue 02:20`.
+    /// Formats `Tue 02:20`, or `daily 02:20`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let day = units::date::weekday_short(self.weekday);
+        let day = self.weekday.map_or(DAILY, units::date::weekday_short);
         write!(f, "{day} {}", self.at.strftime("%H:%M"))
     }
 }
+
+/// Stands for all days.
+const DAILY: &str = "daily";
 
 impl FromStr for Slot {
     type Err = jiff::Error;
 
     /// Parses what [`Display`](fmt::Display) writes; the length is not in it, and 0.
     fn from_str(text: &str) -> Result<Self, jiff::Error> {
+        if let Some(at) = text.strip_prefix(DAILY) {
+            return Ok(Self {
+                weekday: None,
+                at: Time::strptime(" %H:%M", at)?,
+                len_s: 0,
+            });
+        }
         let parsed = jiff::fmt::strtime::parse("%a %H:%M", text)?;
         Ok(Self {
-            weekday: parsed.weekday().unwrap_or(Weekday::Monday),
+            weekday: parsed.weekday(),
             at: parsed.to_time()?,
             len_s: 0,
         })
@@ -248,6 +282,10 @@ fn all_free(
             days.push(day);
         }
     }
+    let is_daily = request.every == Every::Day;
+    if is_daily {
+        days.truncate(1);
+    }
     let rows = 0..window_s / slot_s;
     let starts = rows.flat_map(|row| days.iter().map(move |&day| (day, row * slot_s)));
     let all = starts.map(|(day, after_s)| {
@@ -259,15 +297,17 @@ fn all_free(
             .to_datetime(request.window.from);
         let begins = opens.saturating_add(SignedDuration::from_secs(i64::from(after_s)));
         Slot {
-            weekday: begins.weekday(),
+            weekday: (!is_daily).then(|| begins.weekday()),
             at: begins.time(),
             len_s: slot_s,
         }
     });
     let is_whole = |slot: &Slot| {
-        !changes
-            .iter()
-            .any(|&(from_s, len_s)| meets((slot.start_s(), slot.len_s), (from_s, len_s)))
+        let mut starts = slot.starts_s();
+        !starts.any(|start_s| {
+            let mut changes = changes.iter();
+            changes.any(|&change| meets((start_s, slot.len_s), change))
+        })
     };
     all.filter(is_whole).collect()
 }

@@ -34,6 +34,7 @@ mod times;
 mod trim_jobs;
 mod trim_plan;
 mod trim_remedy;
+mod trim_room;
 mod trim_state;
 mod trim_verdict;
 mod trimming;
@@ -53,6 +54,7 @@ pub use trim_plan::{
     Blocked, PlanRefusal, PlannedMount, Schedule, Scheduler, Takeover, TakeoverRequest,
     UnitOptions, busy_times, schedule, takeover, timer_name, worth_a_plan,
 };
+pub use trim_room::{Room, trim_room};
 pub use trim_verdict::{
     RefusalKind, TrimRefusal, TrimRequest, TrimVerdict, lost_discards, trim_verdict,
 };

@@ -276,8 +276,7 @@ impl<'a> TrimJobs<'a> {
 
     /// Whether an active job trims a volume or may do so: unknown counts as "may".
     pub fn may_be_trimmed(&self, volume: &Volume<'_>) -> bool {
-        let may_trim = |trim| !matches!(self.reach(trim, volume), Reach::Missed(_));
-        self.host.timers_unknown || self.active().any(may_trim)
+        self.host.timers_unknown || self.active().any(|trim| self.may_reach(trim, volume))
     }
 
     /// Returns what a rule reports as skipped if the text of an active job does not show whether it
@@ -302,12 +301,9 @@ impl<'a> TrimJobs<'a> {
         })
     }
 
-    /// Returns why it is not known whether a job trims a volume; `None` if it is known.
-    pub fn unclear(&self, trim: &TrimJob<'_>, volume: &Volume<'_>) -> Option<String> {
-        match self.reach(trim, volume) {
-            Reach::Unknown(why) => Some(why),
-            Reach::Reached | Reach::Missed(_) => None,
-        }
+    /// Whether a job, active or not, trims a volume, or may do so as far as its text tells.
+    pub fn may_reach(&self, trim: &TrimJob<'_>, volume: &Volume<'_>) -> bool {
+        !matches!(self.reach(trim, volume), Reach::Missed(_))
     }
 
     /// Determines whether a job's trim reaches a volume through any mount of its filesystem.

@@ -2,16 +2,19 @@
 //! or ends. Never two kinds of trims on one filesystem.
 
 use crate::context::Context;
-use crate::quiet_slot::{self, Busy};
+use crate::fstab_edit;
+use crate::quiet_slot::{self, Busy, QuietTimes};
 use crate::shell::printable;
 use crate::times::HostClock;
-use crate::trim_jobs::{NOTRIM, TIMERS_UNKNOWN, TrimJob, TrimJobs, bare, refusal, supports_notrim};
-use crate::trim_remedy::{cron_directory_script, crontab_file};
+use crate::trim_jobs::{
+    NOTRIM, TIMERS_UNKNOWN, TrimJob, TrimJobs, bare, has_option, refusal, supports_notrim,
+};
+use crate::trim_remedy::{self, cron_directory_script, crontab_file};
 use crate::trim_state::{self, OnlineDiscard};
 use crate::trim_verdict::{TrimRequest, trim_verdict};
 use crate::volume::Volume;
 use crate::volumes::TRIMMABLE;
-use facts::host::{Job, Mount};
+use facts::host::Mount;
 use facts::{Edit, Host};
 use std::collections::BTreeSet;
 
@@ -185,7 +188,20 @@ fn judged<'c, 'a>(
     if let Some(refusal) = verdict.refusal {
         return Err(refuse(refusal.reason, refusal.hints));
     }
-    if trim_state::online_discard(mount) != OnlineDiscard::Off {
+    let elsewhere = trim_remedy::elsewhere(
+        &cx.host.platform,
+        &[&mount.mount_point],
+        QuietTimes::of(cx).weekly(),
+    );
+    if let Some(remedy) = elsewhere {
+        return Err(refuse(
+            "its trim is not this system's to plan".to_owned(),
+            vec![remedy.text],
+        ));
+    }
+    if trim_state::online_discard(mount) != OnlineDiscard::Off
+        && !ends_at_next_mount(cx.host, mount)
+    {
         return Err(refuse(
             "it discards what it frees by itself (`discard` among its mount options), and a second kind of trim would \
              only come on top"
@@ -209,6 +225,12 @@ fn judged<'c, 'a>(
         })
 }
 
+/// Whether fstab no longer has the option by which a filesystem discards online: XFS goes on until it is mounted again.
+fn ends_at_next_mount(host: &Host, mount: &Mount) -> bool {
+    let entry = fstab_edit::entry_of(host, mount);
+    mount.fs_type == "xfs" && entry.is_some_and(|entry| !has_option(entry, "discard"))
+}
+
 /// Decides about each job that trims a planned filesystem. Filesystems that lose their trim by that are added.
 fn end_others<'c, 'a>(
     cx: &'c Context<'a>,
@@ -228,19 +250,6 @@ fn end_others<'c, 'a>(
         }
         let (ours, others) = reached(cx, trims, trim, planned);
         if ours.is_empty() {
-            let unclear = planned
-                .iter()
-                .find_map(|planned| trims.unclear(trim, planned.volume));
-            if let Some(why) = unclear {
-                let name = printable(&trim.job.name);
-                takeover.blocked.push(Blocked {
-                    why: format!("{name} may trim {} as well: {why}", listed(planned, None)),
-                    hint: format!(
-                        "end it by hand, or plan without it: it is defined in {}",
-                        printable(&trim.job.defined_in)
-                    ),
-                });
-            }
             continue;
         }
         let name = printable(&trim.job.name);
@@ -257,7 +266,7 @@ fn end_others<'c, 'a>(
                 .collect();
             if !may_edit_fstab {
                 takeover.blocked.push(Blocked {
-                    why: format!("{name} trims {} as well", listed(planned, Some(&ours))),
+                    why: format!("{name} trims {} as well", listed(planned, &ours)),
                     hint: format!(
                         "--fstab takes it out of {name}, which goes on to trim {}: by the option {NOTRIM} in /etc/fstab",
                         ::units::list(&rest)
@@ -282,7 +291,7 @@ fn end_others<'c, 'a>(
             }
             continue;
         }
-        match ending(trim, &listed(planned, Some(&ours))) {
+        match ending(trim, &listed(planned, &ours)) {
             Ok((edit, why)) => {
                 takeover.others.push(name.clone());
                 takeover.edits.push((edit, why));
@@ -312,17 +321,14 @@ fn end_others<'c, 'a>(
     takeover
 }
 
-/// The mount points of these filesystems, or of all.
-fn listed(planned: &[Planned<'_, '_>], which: Option<&[usize]>) -> String {
-    let is_meant = |at: &usize| which.is_none_or(|which| which.contains(at));
-    let points = planned.iter().enumerate().filter(|(at, _)| is_meant(at));
-    let points: Vec<String> = points
-        .map(|(_, planned)| printable(&planned.mount_point))
-        .collect();
-    ::units::list(&points)
+/// The mount points of some of the planned filesystems.
+fn listed(planned: &[Planned<'_, '_>], which: &[usize]) -> String {
+    let points = which.iter().map(|&at| printable(&planned[at].mount_point));
+    ::units::list(&points.collect::<Vec<_>>())
 }
 
-/// The planned filesystems that a job trims, and the others that it trims to any effect.
+/// The planned filesystems that a job trims, and the others that it trims to any effect. What its text does not tell counts
+/// as trimmed.
 fn reached<'c, 'a>(
     cx: &'c Context<'a>,
     trims: &TrimJobs<'a>,
@@ -334,7 +340,7 @@ fn reached<'c, 'a>(
     for volume in cx
         .volumes
         .iter()
-        .filter(|volume| trims.reaches(trim, volume))
+        .filter(|volume| trims.may_reach(trim, volume))
     {
         let is_it =
             |planned: &Planned<'_, '_>| planned.volume.stack.top().name == volume.stack.top().name;
@@ -374,6 +380,11 @@ fn fstab_lines(host: &Host, volume: &Volume<'_>) -> Vec<(u64, String)> {
         .filter(|entry| points.contains(bare(&entry.mount_point)) && refusal(host, entry).is_none())
         .map(|entry| (entry.line, entry.mount_point.clone()))
         .collect()
+}
+
+/// Whether a plan ends the trim of a job, rather than leaving that to the user.
+pub(crate) fn is_ended_by_plan(trim: &TrimJob<'_>) -> bool {
+    ending(trim, "").is_ok()
 }
 
 /// How a job ends, and why that is all right; or why it is left to the user.

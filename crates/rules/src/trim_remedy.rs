@@ -8,14 +8,12 @@ mod parts;
 
 use crate::context::Context;
 use crate::quiet_slot::QuietSlot;
-use crate::trim_jobs::{Miss, NOTRIM, TrimJob, TrimJobs};
+use crate::trim_jobs::{Miss, NOTRIM, TrimJob, supports_notrim};
 use crate::trim_state::{self, OnlineDiscard};
 use crate::volume::Volume;
-use crate::volumes::TRIMMABLE;
-use crate::{fstab_edit, shell};
+use crate::{fstab_edit, shell, trim_plan};
 use facts::host::{Job, Mount};
 use facts::{Host, Remedy};
-use std::fmt::Write as _;
 
 pub(crate) use elsewhere::{compact_vhdx, elsewhere, is_wsl};
 pub(crate) use once::trim_once;
@@ -24,8 +22,8 @@ pub(crate) use online::{
 };
 pub(crate) use parts::{FIRST_PASS, is_declared_quiet};
 use parts::{
-    QUIET_NAME, STOP_RISK, crontab_line, job_name, new_job, paced_commands, paced_first_pass,
-    paced_text, put_in_yours, stop_commands,
+    QUIET_NAME, STOP_RISK, crontab_line, job_name, new_job, plan_commands, plan_text,
+    planned_first_pass, put_in_yours, stop_commands,
 };
 pub(crate) use parts::{cron_directory_script, crontab_file, is_plain};
 
@@ -199,20 +197,16 @@ pub(crate) fn stop_second(job: &Job) -> Remedy {
 }
 
 /// Trims mounts by a separate, paced job.
-pub(crate) fn trim_mounts(cx: &Context<'_>, mount_points: &[&str], slot: QuietSlot) -> Remedy {
-    let text = paced_text(
-        if mount_points.len() == 1 {
-            "Trim it with"
-        } else {
-            "Trim them with"
-        },
-        slot,
-    );
-    match paced_commands(cx, mount_points, slot) {
-        Some((command, undo)) => Remedy::command(text, command).undo(undo),
-        None => Remedy::advice(text),
-    }
-    .risk(paced_first_pass(&cx.host.platform))
+pub(crate) fn trim_mounts(cx: &Context<'_>, mount_points: &[&str]) -> Remedy {
+    let (command, undo) = plan_commands(mount_points, false);
+    let pronoun = if mount_points.len() == 1 {
+        "it"
+    } else {
+        "them"
+    };
+    Remedy::command(plan_text(&format!("Have {pronoun} trimmed paced")), command)
+        .risk(planned_first_pass(&cx.host.platform))
+        .undo(undo)
 }
 
 /// Trims one mount by fstrim, at a time that is declared to be quiet.
@@ -225,7 +219,7 @@ pub(crate) fn fstrim_at_quiet_time(cx: &Context<'_>, mount: &Mount, slot: QuietS
     if !is_plain(mount_point) {
         return Remedy::advice(text).risk(FIRST_PASS);
     }
-    let name = format!("{}-at-{QUIET_NAME}", job_name(&[mount_point]));
+    let name = format!("{}-at-{QUIET_NAME}", job_name(mount_point));
     let (command, undo) = new_job(cx, &name, &format!("/sbin/fstrim {mount_point}"), slot);
     Remedy::command(text, command).risk(FIRST_PASS).undo(undo)
 }
@@ -247,57 +241,32 @@ pub(crate) fn trim_paced(volume: &Volume<'_>, slot: QuietSlot) -> Remedy {
     .risk("What does not fit into one window is resumed in the next.")
 }
 
-/// Replaces jobs that trim all free space at once by a paced trim of the same mounts.
+/// Replaces jobs that trim all free space of a filesystem at once by a paced trim.
 pub(crate) fn replace_by_paced(
     cx: &Context<'_>,
-    trims: &TrimJobs<'_>,
     replaced: &[&TrimJob<'_>],
     volume: &Volume<'_>,
-    slot: QuietSlot,
 ) -> Remedy {
-    let mut mounts = trimmed_by(cx, trims, replaced);
-    let own = volume.mount.mount_point.as_str();
-    if !mounts.contains(&own) {
-        mounts.push(own);
+    let may_edit_fstab =
+        supports_notrim(&cx.host.platform) && replaced.iter().any(|trim| trim.goes_by_fstab());
+    if trim_state::online_discard(volume.mount) != OnlineDiscard::Off {
+        return paced_without_discard(cx, volume.mount, may_edit_fstab);
     }
-    let mut text = paced_text("Let it be done by", slot);
-    let Some((mut command, mut undo)) = paced_commands(cx, &mounts, slot) else {
-        return Remedy::advice(text).risk(paced_first_pass(&cx.host.platform));
-    };
-    for trim in replaced.iter().take(REPLACED_MAX) {
-        if let Some((stop, start)) = stop_commands(trim.job) {
-            command = format!("{command} && {stop}");
-            undo = format!("{start} && {undo}");
-        } else {
-            let place = shell::printable(&trim.job.defined_in);
-            let _ = write!(text, " Then remove the old job from {place}.");
-        }
-    }
-    Remedy::command(text, command)
-        .risk(paced_first_pass(&cx.host.platform))
-        .undo(undo)
-}
-
-/// Maximum number of jobs that a recommended one replaces.
-const REPLACED_MAX: usize = 4;
-
-/// Returns the mount points that one of these jobs trims and that nothing discards online.
-fn trimmed_by<'a>(
-    cx: &Context<'a>,
-    trims: &TrimJobs<'_>,
-    replaced: &[&TrimJob<'_>],
-) -> Vec<&'a str> {
-    cx.volumes
+    let text = plan_text("Let a paced trim take its place");
+    let by_hand = replaced
         .iter()
-        .filter(|volume| {
-            TRIMMABLE.contains(&volume.mount.fs_type.as_str())
-                && !volume.mount.is_filesystem_read_only()
-                && trim_state::fstrim_works_here(volume)
-                && trim_state::online_discard(volume.mount) == OnlineDiscard::Off
-                && replaced.iter().any(|trim| trims.reaches(trim, volume))
-        })
-        .map(|volume| volume.mount.mount_point.as_str())
-        .collect()
+        .find(|trim| !trim_plan::is_ended_by_plan(trim));
+    let risk = planned_first_pass(&cx.host.platform);
+    if let Some(trim) = by_hand {
+        let place = shell::printable(&trim.job.defined_in);
+        return Remedy::advice(format!(
+            "{text} First take the present trim out of {place} by hand, then: trimtab plan --apply {}.",
+            shell::printable(&volume.mount.mount_point)
+        ))
+        .risk(risk);
+    }
+    let (command, undo) = plan_commands(&[&volume.mount.mount_point], may_edit_fstab);
+    Remedy::command(text, command).risk(risk).undo(undo)
 }
 
 /// Makes the job for all mounts include one that it misses.
@@ -369,7 +338,7 @@ pub(crate) fn add_to_trim(
     match &job.timer {
         Some(timer) if is_plain(&mount.mount_point) => {
             let dir = format!("/etc/systemd/system/{}.d", timer.activates);
-            let file = shell::quote(&format!("{dir}/{}.conf", job_name(&[&mount.mount_point])));
+            let file = shell::quote(&format!("{dir}/{}.conf", job_name(&mount.mount_point)));
             Remedy::command(
                 format!(
                     "Add it to what the service trims, by a drop-in (an fstab line for it does \

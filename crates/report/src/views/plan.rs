@@ -57,6 +57,8 @@ pub struct HostPlan {
     pub is_applied: bool,
     /// The filesystems.
     pub mounts: Vec<MountPlan>,
+    /// What their interval is chosen from.
+    pub interval: Vec<Interval>,
     /// The slots of all nodes, if others were named.
     pub nodes: Option<NodesPlan>,
     /// Changes of files, in order.
@@ -70,6 +72,21 @@ pub struct HostPlan {
     /// The arguments of the call, quoted for a shell.
     #[serde(skip)]
     pub command: String,
+}
+
+/// How much is written between two trims, and how much may be.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Interval {
+    /// The mount point.
+    pub mount_point: String,
+    /// After how many days the drives run out of erased blocks; `null` if that is not known, or nothing is written.
+    pub room_days: Option<f64>,
+    /// What may be written between two trims: what is free, and 7 % of the drives as their spare area, in bytes.
+    pub room_bytes: Option<f64>,
+    /// What is written a day, on average since boot, in bytes.
+    pub written_bytes_per_day: Option<f64>,
+    /// Why that is not known.
+    pub unknown: Option<String>,
 }
 
 /// When a filesystem is trimmed.
@@ -232,11 +249,16 @@ fn of_host(plan: &HostPlan) -> Page {
     let added = plan.mounts.iter().filter_map(|mount| {
         let job = mount.loses.as_ref()?;
         Some(format!(
-            "{} is planned as well: {job} has trimmed it so far.",
+            "{} is planned as well, which {job} would no longer trim.",
             mount.mount_point
         ))
     });
-    let mut notes: Vec<String> = added.collect();
+    let mut notes: Vec<String> = plan
+        .interval
+        .iter()
+        .map(|interval| interval_words(interval, plan))
+        .collect();
+    notes.extend(added);
     if let Some(nodes) = &plan.nodes {
         notes.push(slots_lead(nodes));
     }
@@ -360,6 +382,40 @@ fn host_lead(plan: &HostPlan) -> String {
     format!(
         "{verb} {list}{more}, in small steps that wait while the drives are busy.{others} The first pass is due on {first}."
     )
+}
+
+/// Why this interval, in one sentence.
+fn interval_words(interval: &Interval, plan: &HostPlan) -> String {
+    let mount = &interval.mount_point;
+    let slot = plan
+        .mounts
+        .iter()
+        .find(|planned| planned.mount_point == *mount);
+    let every = if slot.is_some_and(|planned| planned.slot.slot.starts_with("daily")) {
+        "Daily"
+    } else {
+        "Weekly"
+    };
+    match (
+        interval.room_days,
+        interval.written_bytes_per_day,
+        interval.room_bytes,
+    ) {
+        (Some(days), Some(written), Some(room)) => format!(
+            "{every}, since the drives below {mount} write about {} a day and have room for {} between two trims, which \
+             lasts {}; drives with more spare area have more.",
+            units::size::bytes_estimate(written),
+            units::size::bytes_estimate(room),
+            units::seconds(days * 86_400.0),
+        ),
+        _ => format!(
+            "{every}: how much is written to {mount} between two trims is not known ({}).",
+            interval
+                .unknown
+                .as_deref()
+                .unwrap_or("nothing was written yet")
+        ),
+    }
 }
 
 /// `Tue 01:00` to `Tuesday`.

@@ -14,9 +14,9 @@
 //! For each host the job and its schedule, and the first moment at which they meet.
 //!
 //! ## Remedy
-//! A day of its own for each node, for as many nodes as there are days; then different hours. The
-//! commands for the first of the nodes replace its job by `trimtab trim --window 03:00-05:00 /data`,
-//! which slows the drives down less, at a time when no other node trims; or move its job to that time.
+//! A slot of its own for each node: `trimtab plan --apply /data --peers es-1,es-2,es-3`, the same on each of
+//! them, gives them different days, then different hours, and puts a paced trim in place of the job. Or, by
+//! hand, move the job of one node to a time when no other node trims.
 //!
 //! ## Risk
 //! A trim that is moved may meet another job: run the check on that host again.
@@ -334,32 +334,35 @@ fn remedies(cx: &ClusterContext<'_>, trims: &[Trim<'_, '_>], moved: &Trim<'_, '_
     let mut runs = quiet_slot::heavy_runs(context);
     runs.extend(others);
     let slot = QuietSlot::weekly_beside(&Busy::of(&clock, &runs));
+    let mut remedies = Vec::new();
+    let paced = context.trim_jobs().and_then(|jobs| {
+        let trim = jobs.find(moved.job)?;
+        let mut volumes = moved.host.volumes();
+        let volume = volumes.find(|volume| jobs.reaches(trim, volume))?;
+        Some(trim_remedy::replace_by_paced(context, &[trim], volume))
+    });
+    if let Some(mut paced) = paced {
+        let mut nodes: Vec<String> = trims.iter().map(|trim| trim.host.name()).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let peers = crate::shell::quote(&nodes.join(","));
+        if let Some(command) = &mut paced.command {
+            command.push_str(" --peers ");
+            command.push_str(&peers);
+        }
+        paced.text = format!(
+            "Give each node a slot of its own, by the same command on each: {}",
+            paced.text
+        );
+        remedies.push(paced);
+    }
+    let mut apart = trim_remedy::move_apart(moved.job, slot);
     let here = format!(
-        "Give each node a day and an hour of its own. On {}, and likewise with other days on the \
-         other nodes (`trimtab plan NODE...` prints a slot for each): ",
+        "Or by hand on {}, and likewise with other days on the other nodes: ",
         moved.host.name()
     );
-    let mut remedies = Vec::new();
-    let jobs = context.trim_jobs();
-    let paced = jobs.as_ref().and_then(|jobs| {
-        let trim = jobs.find(moved.job).filter(|trim| trim.is_unpaced())?;
-        let volume = moved
-            .host
-            .volumes()
-            .find(|volume| jobs.reaches(trim, volume))?;
-        Some(trim_remedy::replace_by_paced(
-            context,
-            jobs,
-            &[trim],
-            volume,
-            slot,
-        ))
-    });
-    remedies.extend(paced);
-    remedies.push(trim_remedy::move_apart(moved.job, slot));
-    for remedy in &mut remedies {
-        remedy.text.insert_str(0, &here);
-    }
+    apart.text.insert_str(0, &here);
+    remedies.push(apart);
     remedies
 }
 
@@ -431,15 +434,10 @@ mod tests {
         let outcome = with(at("es-1", "Sun *-*-* 03:00"));
         let remedy = &only(&outcome).remedy;
         let command = |index: usize| remedy[index].command.as_deref().expect("a command");
-        assert!(
-            command(0).contains("/usr/bin/trimtab trim --window 03:00-05:00 /data"),
-            "{}",
-            command(0)
-        );
-        for index in [0, 1] {
-            let calendar = "OnCalendar=Wed *-*-* 03:00:00";
-            assert!(command(index).contains(calendar), "{}", command(index));
-        }
+        let planned = "trimtab plan --apply --fstab /data --peers es-1,es-2,es-3";
+        assert_eq!(command(0), planned);
+        let calendar = "OnCalendar=Wed *-*-* 03:00:00";
+        assert!(command(1).contains(calendar), "{}", command(1));
         assert_eq!(with(at("es-1", "Wed *-*-* 03:00")).findings, []);
     }
 

@@ -15,8 +15,8 @@
 //! `timers.target.wants`; the mounts that it would trim.
 //!
 //! ## Remedy
-//! A timer for `trimtab trim --window 03:00-05:00 /data`, which discards in small steps and waits while
-//! the drives are busy; the commands write its units. Or enable fstrim's timer *and* choose its time by
+//! `trimtab plan --apply /data` gives it a timer for `trimtab trim`, which discards in small steps and waits
+//! while the drives are busy. Or enable fstrim's timer *and* choose its time by
 //! an override, since the default (Monday 00:00) is a time that nobody chose:
 //! `/etc/systemd/system/fstrim.timer.d/quiet-time.conf`, which resets `OnCalendar=` and sets a quiet
 //! time, then `systemctl daemon-reload && systemctl enable --now fstrim.timer`.
@@ -177,7 +177,7 @@ fn check_timer(
             .take(wording::EVIDENCE_MAX)
             .map(|volume| wording::mount_evidence(volume)),
     );
-    finding.remedy = remedies(cx, trims, quiet, (timer, trim), fault, &would_trim);
+    finding.remedy = remedies(cx, quiet, (timer, trim), fault, &would_trim);
     for volume in tied {
         let mut finding = finding.clone();
         finding.mount_point = volume.map(|volume| volume.mount.mount_point.clone());
@@ -187,7 +187,6 @@ fn check_timer(
 
 fn remedies(
     cx: &Context<'_>,
-    trims: &TrimJobs<'_>,
     quiet: &QuietTimes<'_, '_>,
     (timer, trim): (&TimerState, Option<&TrimJob<'_>>),
     fault: Fault,
@@ -204,9 +203,9 @@ fn remedies(
     // What runs until the next boot has to be replaced; what does not run can stay as it is.
     let paced =
         if let (Fault::NotEnabledButStarted, Some(trim), [first, ..]) = (fault, trim, would_trim) {
-            trim_remedy::replace_by_paced(cx, trims, &[trim], first, slot)
+            trim_remedy::replace_by_paced(cx, &[trim], first)
         } else {
-            trim_remedy::trim_mounts(cx, &mounts, slot)
+            trim_remedy::trim_mounts(cx, &mounts)
         };
     let own = match fault {
         Fault::Masked => Remedy::advice(format!(
@@ -302,11 +301,8 @@ mod tests {
                 "UnitFileState=disabled, ActiveState=inactive"
             )
         );
-        let paced = finding.remedy[0].command.as_deref().expect("a command");
-        assert!(
-            paced.contains("trimtab trim --window 03:00-05:00 /data"),
-            "{paced}"
-        );
+        let paced = finding.remedy[0].command.as_deref();
+        assert_eq!(paced, Some("trimtab plan --apply /data"));
         let remedy = &finding.remedy[1];
         let command = remedy.command.as_deref().expect("a command");
         assert!(command.contains("/etc/systemd/system/fstrim.timer.d"));
@@ -329,7 +325,8 @@ mod tests {
         assert_eq!(finding.title, "fstrim.timer is started but not enabled");
         let commands = finding.remedy.iter().filter_map(|r| r.command.as_deref());
         let commands: Vec<&str> = commands.collect();
-        assert!(commands[0].ends_with("&& systemctl disable --now fstrim.timer"));
+        // Which ends what runs until then.
+        assert_eq!(commands[0], "trimtab plan --apply --fstab /data");
         assert!(commands[1].ends_with("&& systemctl enable --now fstrim.timer"));
     }
 

@@ -15,8 +15,8 @@
 //! The mount's options; libata's `trim` attribute of each SATA drive below.
 //!
 //! ## Remedy
-//! Where TRIM is not queued: a job for `trimtab trim --window 03:00-05:00 /data`, and then
-//! `mount -o remount,nodiscard` (XFS: at the next mount). Else nothing has to be done.
+//! Where TRIM is not queued: `mount -o remount,nodiscard` (XFS: at the next mount), and a paced trim by
+//! `trimtab plan --apply /data`. Else nothing has to be done.
 //!
 //! ## Risk
 //! Use exactly one of the two: not both (TRIM004), not neither (TRIM002).
@@ -33,7 +33,6 @@
 
 use crate::context::Context;
 use crate::outcome::Outcome;
-use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{TrimJobs, has_option};
 use crate::trim_state::{OnlineDiscard, online_discard, unqueued_trim};
@@ -53,7 +52,6 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     // Unknown jobs do not prevent a finding: online discard is certain, and the text states what is
     // unknown.
     let trims = cx.trim_jobs();
-    let quiet = QuietTimes::of(cx);
     for volume in cx.volumes_in_time() {
         let online = online_discard(volume.mount);
         if online == OnlineDiscard::Off
@@ -74,7 +72,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         if is_trimmed || (is_harmless && unqueued.is_empty()) {
             continue;
         }
-        report(cx, (trims, &quiet), volume, &unqueued, out);
+        report(cx, trims, volume, &unqueued, out);
     }
 }
 
@@ -88,7 +86,7 @@ fn trim_attribute(drive: &BlockDevice) -> String {
 
 fn report(
     cx: &Context<'_>,
-    (trims, quiet): (Option<&TrimJobs<'_>>, &QuietTimes<'_, '_>),
+    trims: Option<&TrimJobs<'_>>,
     volume: &Volume<'_>,
     unqueued: &[(&BlockDevice, &'static str)],
     out: &mut Outcome,
@@ -122,11 +120,9 @@ fn report(
              a periodic trim in a quiet period is better; then mount without `discard`.",
         ));
     } else {
-        finding.remedy.push(trim_remedy::paced_without_discard(
-            cx,
-            volume.mount,
-            quiet.weekly(),
-        ));
+        finding
+            .remedy
+            .push(trim_remedy::paced_without_discard(cx, volume.mount, false));
     }
     out.findings.push(finding);
 }

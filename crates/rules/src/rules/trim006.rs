@@ -16,8 +16,8 @@
 //! The job's command; the mount as mountinfo has it; fstab's line, or that there is none.
 //!
 //! ## Remedy
-//! A job of its own for `trimtab trim --window 03:00-05:00 /data`, which discards in small steps and
-//! waits while the drives are busy. Or let fstrim reach it, and move its timer to a quiet time: not in
+//! `trimtab plan --apply /data` gives it a job for `trimtab trim`, which discards in small steps and waits
+//! while the drives are busy. Or let fstrim reach it, and move its timer to a quiet time: not in
 //! fstab, a drop-in for the service with `ExecStart=-/sbin/fstrim --verbose /data`, or an fstab line;
 //! `X-fstrim.notrim`, take it out; arguments, change them. A mount that is read-only by mistake has to
 //! become writable first.
@@ -165,9 +165,7 @@ fn report(
         let mounts: Vec<&str> = all
             .map(|volume| volume.mount.mount_point.as_str())
             .collect();
-        finding
-            .remedy
-            .push(trim_remedy::trim_mounts(cx, &mounts, slot));
+        finding.remedy.push(trim_remedy::trim_mounts(cx, &mounts));
     }
     finding.remedy.push(trim_remedy::add_to_trim(
         cx.host,
@@ -209,7 +207,7 @@ mod tests {
                 .contains(&Evidence::new("etc/fstab", "no line for /data"))
         );
         let command = |at: usize| finding.remedy[at].command.as_deref().expect("a command");
-        assert!(command(0).contains("trimtab trim --window 03:00-05:00 /data"));
+        assert_eq!(command(0), "trimtab plan --apply /data");
         assert!(command(1).contains("/etc/systemd/system/fstrim.service.d"));
         assert!(command(1).contains("'ExecStart=-/sbin/fstrim --verbose /data'"));
         assert!(command(1).contains("/etc/systemd/system/fstrim.timer.d/quiet-time.conf"));

@@ -22,9 +22,9 @@
 //! The mount; the job with its command and its schedule; the next runs in the host's time zone.
 //!
 //! ## Remedy
-//! Replace it by `trimtab trim --window 03:00-05:00 /data` in a timer or crontab line of its own: it
-//! discards in small steps, waits while the drives are busy, and stops at the end of its window. Or move
-//! fstrim to a quiet period by an override of its timer (`OnCalendar=` reset first), another night on
+//! `trimtab plan --apply /data` puts `trimtab trim` in its place: it discards in small steps, waits while the
+//! drives are busy, and stops at the end of its window. With `--fstab` a fstrim.timer that trims other
+//! filesystems as well goes on for these. Or move fstrim to a quiet period by an override of its timer (`OnCalendar=` reset first), another night on
 //! each node. If there is no quiet period: `discard` in fstab, after a test, and `X-fstrim.notrim` beside
 //! it.
 //!
@@ -162,9 +162,9 @@ fn report(
     } else {
         // Their wording is shared with other rules, in `trim_remedy`.
         let slot = quiet.weekly();
-        finding.remedy.push(trim_remedy::replace_by_paced(
-            cx, trims, unpaced, volume, slot,
-        ));
+        finding
+            .remedy
+            .push(trim_remedy::replace_by_paced(cx, unpaced, volume));
         finding
             .remedy
             .push(trim_remedy::move_to_quiet_time(trim.job, slot));
@@ -214,12 +214,7 @@ mod tests {
             assert!(runs.value.contains(monday), "{}", runs.value);
         }
         let command = |index: usize| finding.remedy[index].command.as_deref().expect("a command");
-        assert!(
-            command(0).contains("/usr/bin/trimtab trim --window 03:00-05:00 /data")
-                && command(0).ends_with("&& systemctl disable --now fstrim.timer"),
-            "{}",
-            command(0)
-        );
+        assert_eq!(command(0), "trimtab plan --apply --fstab /data");
         assert!(command(1).contains("OnCalendar=Sun"), "{}", command(1));
         // fstab has no line for it.
         assert_eq!(finding.remedy[2].command, None);
@@ -240,11 +235,9 @@ mod tests {
             "{:#?}",
             finding.evidence
         );
-        let paced = finding.remedy[0].command.as_deref().expect("a command");
-        assert!(
-            paced.ends_with("&& chmod -x /etc/cron.weekly/fstrim"),
-            "{paced}"
-        );
+        // fstrim --all does not go by fstab.
+        let paced = finding.remedy[0].command.as_deref();
+        assert_eq!(paced, Some("trimtab plan --apply /data"));
     }
 
     #[test]

@@ -19,9 +19,9 @@
 //! Lucene and LSM trees do, come close to it.
 //!
 //! ## Remedy
-//! A shorter interval: a timer for `trimtab trim --window 03:00-05:00 /data` in place of the job, daily
-//! (`OnCalendar=*-*-* 03:00:00`) or for example every third day (`OnCalendar=*-*-1/3 03:00:00`). Or an
-//! override of the present timer with that calendar.
+//! A shorter interval: `trimtab plan --apply --every day /data` puts a daily paced trim in place of the job. Or an
+//! override of the present timer with another calendar, for example every third day
+//! (`OnCalendar=*-*-1/3 03:00:00`).
 //!
 //! ## Risk
 //! A trim at the shorter interval has less to do, but the first, overdue one takes long. It must
@@ -40,12 +40,11 @@ use crate::outcome::Outcome;
 use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
-use crate::trim_jobs::{TrimJob, TrimJobs};
+use crate::trim_jobs::TrimJob;
+use crate::trim_room::{self, DAY_S, Room};
 use crate::volume::Volume;
 use crate::{finding, shell, trim_remedy, trim_state, wording};
-use facts::host::{BlockDevice, DeviceKind};
 use facts::{Evidence, Remedy, Severity, Skipped};
-use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM013",
@@ -54,20 +53,8 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(Needs::Devices, check),
 };
 
-const DAY_S: f64 = 86_400.0;
 /// Trims at this interval or more often are not reported: a shorter interval would not be quiet.
 const SHORT_INTERVAL_S: f64 = 1.5 * DAY_S;
-/// Spare area of client drives, as a share of their capacity.
-const SPARE: f64 = 0.07;
-
-/// The write load of a volume's drives, and the space available for it.
-struct Balance {
-    written_bytes_per_day: f64,
-    /// Free space on the filesystems, counting each copy.
-    free_bytes: f64,
-    /// Assumed spare area.
-    spare_bytes: f64,
-}
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
     let Some(trims) = cx.trim_jobs_or_skip(RULE.id, out) else {
@@ -91,8 +78,8 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         if period_s <= SHORT_INTERVAL_S {
             continue;
         }
-        match balance(cx, volume) {
-            Ok(balance) => judge(cx, (trims, &quiet), volume, (trim, period_s), &balance, out),
+        match trim_room::of(cx, volume) {
+            Ok(room) => judge(cx, &quiet, volume, (trim, period_s), &room, out),
             Err((why, needs)) => out.skipped.push(Skipped::new(
                 format!("{} on {}", RULE.id, wording::mount_point(volume)),
                 why,
@@ -102,105 +89,21 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
 }
 
-/// Adds up the drives of a volume and the free space of all filesystems on them.
-#[allow(clippy::cast_precision_loss)] // Estimates; 53 bits are plenty.
-fn balance(cx: &Context<'_>, volume: &Volume<'_>) -> Result<Balance, (String, &'static str)> {
-    let uptime_s = cx.host.platform.uptime_s.ok_or_else(|| {
-        (
-            "the uptime is unknown, so there is no write rate".to_owned(),
-            "/proc/uptime",
-        )
-    })?;
-    if uptime_s < DAY_S {
-        return Err((
-            "the host was booted less than a day ago: its counters say nothing of a day's writes"
-                .to_owned(),
-            "a day of uptime",
-        ));
-    }
-    let drives: Vec<&BlockDevice> = volume.stack.data_drives().collect();
-    let names: HashSet<&str> = drives.iter().map(|drive| drive.name.as_str()).collect();
-    let mut written_bytes = 0.0;
-    let mut capacity_bytes = 0.0;
-    for drive in &drives {
-        let name = shell::printable(&drive.name);
-        let (Some(counters), Some(size_bytes)) = (drive.counters, drive.size_bytes) else {
-            return Err((
-                format!("the counters or the size of {name} are unknown"),
-                "/sys/block/*/stat and size",
-            ));
-        };
-        if counters.discards.is_none() {
-            return Err((
-                "this kernel counts discards as writes".to_owned(),
-                "Linux 4.18 or later",
-            ));
-        }
-        written_bytes += counters.written_bytes as f64;
-        capacity_bytes += size_bytes as f64;
-    }
-    let mut free_bytes = 0.0;
-    for other in cx.volumes_in_time() {
-        let shares_a_drive = other
-            .stack
-            .data_drives()
-            .any(|leaf| names.contains(leaf.name.as_str()));
-        if !shares_a_drive {
-            continue;
-        }
-        match other.mount.usage {
-            Some(usage) => free_bytes += usage.free_bytes as f64 * copies(other),
-            None => {
-                return Err((
-                    format!(
-                        "the free space of {} is unknown",
-                        wording::mount_point(other)
-                    ),
-                    "statfs on it",
-                ));
-            }
-        }
-    }
-    Ok(Balance {
-        written_bytes_per_day: written_bytes / uptime_s * DAY_S,
-        free_bytes,
-        spare_bytes: capacity_bytes * SPARE,
-    })
-}
-
-/// Returns how often a block of the filesystem is stored on the drives.
-fn copies(volume: &Volume<'_>) -> f64 {
-    volume
-        .stack
-        .layers
-        .iter()
-        .find_map(|layer| match &layer.device.kind {
-            DeviceKind::Md {
-                level, raid_disks, ..
-            } => match level.as_deref() {
-                Some("raid1") => Some(f64::from(raid_disks.unwrap_or(2).max(1))),
-                Some("raid10") => Some(2.0),
-                _ => None,
-            },
-            _ => None,
-        })
-        .unwrap_or(1.0)
-}
-
 fn judge(
     cx: &Context<'_>,
-    (trims, quiet): (&TrimJobs<'_>, &QuietTimes<'_, '_>),
+    quiet: &QuietTimes<'_, '_>,
     volume: &Volume<'_>,
     (trim, period_s): (&TrimJob<'_>, f64),
-    balance: &Balance,
+    room: &Room,
     out: &mut Outcome,
 ) {
-    let room_bytes = balance.free_bytes + balance.spare_bytes;
-    let written_bytes = balance.written_bytes_per_day * period_s / DAY_S;
-    if written_bytes <= room_bytes || balance.written_bytes_per_day <= 0.0 {
+    let written_bytes = room.written_bytes_per_day * period_s / DAY_S;
+    let (room_bytes, Some(days)) = (room.bytes(), room.days()) else {
+        return;
+    };
+    if written_bytes <= room_bytes {
         return;
     }
-    let days = room_bytes / balance.written_bytes_per_day;
     let job = wording::job_name(trim.job);
     let interval = units::seconds(period_s);
     let mut finding = finding::about_volume(
@@ -216,10 +119,10 @@ fn judge(
         "The drives write about {} a day, {} between two trims. They have room for {}: {} free and \
          an assumed spare area of 7 %. After {} each write has to wait for garbage collection, \
          which also copies deleted data, until the next trim.",
-        units::size::bytes_estimate(balance.written_bytes_per_day),
+        units::size::bytes_estimate(room.written_bytes_per_day),
         units::size::bytes_estimate(written_bytes),
         units::size::bytes_estimate(room_bytes),
-        units::size::bytes_estimate(balance.free_bytes),
+        units::size::bytes_estimate(room.free_bytes),
         in_days(days),
     );
     let drives = volume.stack.data_drives().take(wording::EVIDENCE_MAX);
@@ -236,13 +139,13 @@ fn judge(
         ));
     }
     finding.evidence.extend(times::trigger_evidence(trim.job));
-    finding.remedy = remedies(cx, (trims, quiet), volume, trim, days);
+    finding.remedy = remedies(cx, quiet, volume, trim, days);
     out.findings.push(finding);
 }
 
 fn remedies(
     cx: &Context<'_>,
-    (trims, quiet): (&TrimJobs<'_>, &QuietTimes<'_, '_>),
+    quiet: &QuietTimes<'_, '_>,
     volume: &Volume<'_>,
     trim: &TrimJob<'_>,
     days: f64,
@@ -269,13 +172,11 @@ fn remedies(
     };
     let mut remedies = Vec::new();
     if trim.is_unpaced() {
-        remedies.push(trim_remedy::replace_by_paced(
-            cx,
-            trims,
-            &[trim],
-            volume,
-            slot,
-        ));
+        let mut paced = trim_remedy::replace_by_paced(cx, &[trim], volume);
+        if let Some(command) = &mut paced.command {
+            command.push_str(" --every day");
+        }
+        remedies.push(paced);
     }
     remedies.push(own);
     if days < 1.0 {
@@ -305,7 +206,7 @@ mod tests {
     use super::*;
     use crate::test_host::{TestHost, md, nvme, only, virtio};
     use crate::test_jobs::{LISTED_IN, fstrim_timer, jobs, timer};
-    use facts::host::IoCounters;
+    use facts::host::{BlockDevice, IoCounters};
 
     const GIB: u64 = 1 << 30;
 
@@ -342,16 +243,17 @@ mod tests {
         assert!(finding.why.contains("100 GiB a day"), "{}", finding.why);
         assert!(finding.why.contains("327.7 GiB"), "{}", finding.why);
         assert_eq!(finding.remedy.len(), 2);
-        for remedy in &finding.remedy {
-            assert!(remedy.text.contains("every 3 days"), "{}", remedy.text);
-            let command = remedy.command.as_deref().expect("a command");
-            assert!(command.contains("OnCalendar=*-*-1/3 03:00:00"), "{command}");
-        }
-        let paced = finding.remedy[0].command.as_deref().expect("a command");
-        assert!(
-            paced.contains("trimtab trim --window 03:00-05:00 /data"),
-            "{paced}"
+        let [paced, own] = finding.remedy.as_slice() else {
+            panic!("{:?}", finding.remedy);
+        };
+        let command = paced.command.as_deref();
+        assert_eq!(
+            command,
+            Some("trimtab plan --apply --fstab /data --every day")
         );
+        assert!(own.text.contains("every 3 days"), "{}", own.text);
+        let command = own.command.as_deref().expect("a command");
+        assert!(command.contains("OnCalendar=*-*-1/3 03:00:00"), "{command}");
     }
 
     #[test]
@@ -359,7 +261,7 @@ mod tests {
         let outcome = host(1024 * GIB).check(&RULE);
         let finding = only(&outcome);
         assert!(finding.title.ends_with("after less than a day"));
-        assert!(finding.remedy[0].text.contains("every day"));
+        assert!(finding.remedy[1].text.contains("every day"));
         assert_eq!(finding.remedy.len(), 3);
     }
 

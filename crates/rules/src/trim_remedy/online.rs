@@ -1,8 +1,7 @@
 //! Fixes that switch online discard on or off.
 
-use super::parts::{STOP_RISK, paced_commands, paced_first_pass, paced_text, stop_commands};
+use super::parts::{STOP_RISK, plan_commands, plan_text, planned_first_pass, stop_commands};
 use crate::context::Context;
-use crate::quiet_slot::QuietSlot;
 use crate::trim_jobs::{NOTRIM, TrimJob, bare, has_option, supports_notrim};
 use crate::trim_state::{OnlineDiscard, online_discard, unqueued_trim};
 use crate::volume::Volume;
@@ -99,24 +98,22 @@ pub(crate) fn mount_without_discard(cx: &Context<'_>, mount: &Mount) -> Remedy {
 }
 
 /// Trims a mount by a paced job, and then removes `discard` from its options.
-pub(crate) fn paced_without_discard(cx: &Context<'_>, mount: &Mount, slot: QuietSlot) -> Remedy {
-    let text = format!(
-        "{} Then take `discard` out of the mount's options.",
-        paced_text("Trim it with", slot)
-    );
-    let job = paced_commands(cx, &[&mount.mount_point], slot);
-    if job.is_none() {
-        return Remedy::advice(text);
-    }
-    drop_option(cx, mount, &text, job).risk(paced_first_pass(&cx.host.platform))
+pub(crate) fn paced_without_discard(
+    cx: &Context<'_>,
+    mount: &Mount,
+    may_edit_fstab: bool,
+) -> Remedy {
+    let text = plan_text("Take `discard` out of the mount's options, and have it trimmed paced");
+    let plan = plan_commands(&[&mount.mount_point], may_edit_fstab);
+    drop_option(cx, mount, &text, Some(plan)).risk(planned_first_pass(&cx.host.platform))
 }
 
-/// Removes `discard` in fstab and by a remount, after `first` (commands and their undo).
+/// Removes `discard` in fstab and by a remount, before `then` (commands and their undo).
 fn drop_option(
     cx: &Context<'_>,
     mount: &Mount,
     text: &str,
-    first: Option<(String, String)>,
+    then: Option<(String, String)>,
 ) -> Remedy {
     let host = cx.host;
     let mount_point = shell::quote(&mount.mount_point);
@@ -161,8 +158,17 @@ fn drop_option(
             );
         }
     }
+    // A plan is refused as long as nothing says that the option goes.
+    let then = if is_xfs && edit.is_none() {
+        if let Some((command, _)) = then {
+            text = format!("{text} Then: {command}");
+        }
+        None
+    } else {
+        then
+    };
     let (commands, undos): (Vec<String>, Vec<String>) =
-        first.into_iter().chain(edit).chain(remount).unzip();
+        edit.into_iter().chain(remount).chain(then).unzip();
     if commands.is_empty() {
         return Remedy::advice(text);
     }

@@ -10,32 +10,16 @@ pub(crate) const FIRST_PASS: &str = "fstrim discards everything in one go, and t
     after a long time has all free space to discard: reads and writes stall meanwhile. Start it in a \
     quiet period, one node after the other.";
 
-/// Returns the path that jobs call trimtab by: on Flatcar /usr is read-only, and /opt/bin is the place for
-/// programs of one's own.
-fn trimtab_path(platform: &Platform) -> &'static str {
-    if is_flatcar(platform) {
-        "/opt/bin/trimtab"
-    } else {
-        "/usr/bin/trimtab"
-    }
-}
-
-fn is_flatcar(platform: &Platform) -> bool {
-    platform.distribution.as_deref() == Some("flatcar")
-}
-
 /// Describes the first paced trim.
-pub(crate) fn paced_first_pass(platform: &Platform) -> String {
-    let path = trimtab_path(platform);
-    let kept = if is_flatcar(platform) {
-        " Put it and the units into the Butane configuration as well: a machine that is provisioned anew has \
-         neither."
+pub(crate) fn planned_first_pass(platform: &Platform) -> String {
+    // On Flatcar /usr is read-only, and what is in /etc is lost when a machine is provisioned anew.
+    let kept = if platform.distribution.as_deref() == Some("flatcar") {
+        " Put what it writes into the Butane configuration as well: a machine that is provisioned anew has none of it."
     } else {
         ""
     };
     format!(
-        "trimtab has to be installed as {path}.{kept} The first pass has all free space to discard: what does \
-         not fit into one window is resumed in the next."
+        "The first pass has all free space to discard: what does not fit into one window is resumed in the next.{kept}"
     )
 }
 
@@ -102,40 +86,27 @@ pub(crate) fn crontab_file(job: &Job) -> Option<(&str, u64)> {
     Some((file, line.parse().ok()?)).filter(|_| is_crontab)
 }
 
-/// Describes a paced trim: `Trim it with `trimtab trim --window 03:00-05:00`, which ...`.
-pub(crate) fn paced_text(verb: &str, slot: QuietSlot) -> String {
+/// Describes what a plan does.
+pub(crate) fn plan_text(what: &str) -> String {
     format!(
-        "{verb} `trimtab trim --window {}`, which discards in small steps and waits while the drives \
-         are busy. {}",
-        slot.window(),
-        put_in_yours(&slot.window_words())
+        "{what}: `trimtab plan` writes a timer for `trimtab trim`, which discards in small steps and waits while the drives \
+         are busy, and ends what else trims the filesystem. Its slot is away from this host's heavy jobs; --window and \
+         --days are your quiet hours, and --peers gives each node of a cluster a slot of its own. Without --apply it only \
+         shows what it would change."
     )
 }
 
-/// Maximum number of mounts that a recommended job names; for more it trims all.
-const NAMED_MAX: usize = 8;
-
-/// Returns commands that create a job for `trimtab trim`, and that remove it. Unit files and crontabs
-/// each have their own quoting rules; `None` for names that need quoting, which are left to the operator.
-pub(crate) fn paced_commands(
-    cx: &Context<'_>,
-    mount_points: &[&str],
-    slot: QuietSlot,
-) -> Option<(String, String)> {
-    if !mount_points.iter().all(|mount_point| is_plain(mount_point)) {
-        return None;
-    }
-    let what = if mount_points.len() > NAMED_MAX {
-        "--all --yes".to_owned()
-    } else {
-        mount_points.join(" ")
-    };
-    let trim = format!(
-        "{} trim --window {} {what}",
-        trimtab_path(&cx.host.platform),
-        slot.window()
-    );
-    Some(new_job(cx, &job_name(mount_points), &trim, slot))
+/// Returns the commands that plan the trim of mounts, and that take it back.
+pub(crate) fn plan_commands(mount_points: &[&str], may_edit_fstab: bool) -> (String, String) {
+    let mounts: Vec<String> = mount_points
+        .iter()
+        .map(|point| shell::operand(point))
+        .collect();
+    let fstab = if may_edit_fstab { "--fstab " } else { "" };
+    (
+        format!("trimtab plan --apply {fstab}{}", mounts.join(" ")),
+        "trimtab plan --undo".to_owned(),
+    )
 }
 
 /// Returns commands that create a job, and that remove it.
@@ -178,14 +149,7 @@ pub(crate) fn is_plain(mount_point: &str) -> bool {
 
 /// Returns `trim-data-es` for `/data/es`, so that the jobs of two mounts do not overwrite each
 /// other. cron ignores files with a dot in their name.
-pub(crate) fn job_name(mount_points: &[&str]) -> String {
-    let &[mount_point] = mount_points else {
-        return if mount_points.len() > NAMED_MAX {
-            "trim-all".to_owned()
-        } else {
-            "trim-mounts".to_owned()
-        };
-    };
+pub(crate) fn job_name(mount_point: &str) -> String {
     let words: Vec<&str> = mount_point
         .split(['/', '.'])
         .filter(|word| !word.is_empty())

@@ -25,13 +25,6 @@ fn host(systemd: bool, list: Vec<Job>) -> Host {
         .build()
 }
 
-/// Trims these mounts by cron.
-fn trim(mount_points: &[&str]) -> Remedy {
-    let host = host(false, Vec::new());
-    let cx = Context::new(&host);
-    trim_mounts(&cx, mount_points, QuietTimes::of(&cx).weekly())
-}
-
 #[test]
 fn commands_are_shell() {
     for systemd in [true, false] {
@@ -46,7 +39,7 @@ fn commands_are_shell() {
         );
         let cx = Context::new(&host);
         let slot = QuietTimes::of(&cx).weekly();
-        assert_parses(&trim_mounts(&cx, &["/data"], slot));
+        assert_parses(&trim_mounts(&cx, &["/data"]));
         assert_parses(&fstrim_at_quiet_time(&cx, &host.mounts[0], slot));
         assert_parses(&enable_timer("fstrim.timer", slot));
         assert_parses(&enable_timer("a b'.timer", slot));
@@ -55,7 +48,7 @@ fn commands_are_shell() {
             assert_parses(&move_to_quiet_time(trim.job, slot));
             assert_parses(&move_apart(trim.job, slot));
             assert_parses(&stop(trim.job, "Stop it."));
-            assert_parses(&replace_by_paced(&cx, trims, &[trim], &cx.volumes[0], slot));
+            assert_parses(&replace_by_paced(&cx, &[trim], &cx.volumes[0]));
             let miss = Miss::NoTrim { line: 3 };
             assert_parses(&add_to_trim(&host, &host.mounts[0], trim, &miss, slot));
         }
@@ -64,27 +57,21 @@ fn commands_are_shell() {
 
 #[test]
 fn the_jobs_of_two_mounts_do_not_overwrite_each_other() {
-    let file = |mount_point| {
-        let command = trim(&[mount_point]).command.expect("a command");
-        command.rsplit('/').next().map(str::to_owned)
-    };
-    assert_eq!(file("/data").as_deref(), Some("trim-data"));
-    assert_eq!(file("/data/es.1/").as_deref(), Some("trim-data-es-1"));
-    assert_eq!(file("/").as_deref(), Some("trim-root"));
+    assert_eq!(job_name("/data"), "trim-data");
+    assert_eq!(job_name("/data/es.1/"), "trim-data-es-1");
+    assert_eq!(job_name("/"), "trim-root");
 }
 
 #[test]
-fn several_mounts_are_named_and_many_are_all() {
-    let command = trim(&["/a", "/b"]).command.expect("a command");
-    assert_eq!(
-        command,
-        "printf '%s\\n' '0 3 * * 0 root /usr/bin/trimtab trim --window 03:00-05:00 /a /b' > \
-         /etc/cron.d/trim-mounts"
-    );
-    let command = trim(&["/a"; 9]).command.expect("a command");
-    assert!(
-        command.contains("--window 03:00-05:00 --all --yes"),
-        "{command}"
+fn mounts_are_quoted() {
+    let host = host(true, Vec::new());
+    let cx = Context::new(&host);
+    let command = |points: &[&str]| trim_mounts(&cx, points).command.expect("a command");
+    assert_eq!(command(&["/a", "/b"]), "trimtab plan --apply /a /b");
+    assert_parses(&trim_mounts(&cx, &["/data", "/x'; reboot"]));
+    assert_ne!(
+        command(&["/x'; reboot"]),
+        "trimtab plan --apply /x'; reboot"
     );
 }
 
@@ -99,12 +86,6 @@ fn the_override_resets_the_calendar_first() {
         .expect("ours");
     assert!(reset < own);
     assert!(command.ends_with("&& systemctl enable --now fstrim.timer"));
-}
-
-#[test]
-fn odd_mount_points_are_left_to_the_operator() {
-    assert!(trim(&["/da%ta"]).command.is_none());
-    assert!(trim(&["/data", "/x'; reboot"]).command.is_none());
 }
 
 #[test]

@@ -23,8 +23,8 @@ const PLACES: &[&str] = &[
 ];
 /// Programs that commands may run as they are.
 const TOOLS: &[&str] = &[
-    "awk", "basename", "cat", "chmod", "cp", "dirname", "grep", "head", "ln", "mkdir", "mv",
-    "readlink", "rm", "sed", "sync", "tee",
+    "awk", "basename", "cat", "chmod", "cp", "dirname", "find", "grep", "head", "ln", "mkdir",
+    "mv", "readlink", "rm", "sed", "sync", "tee",
 ];
 
 /// A remedy of a finding.
@@ -138,6 +138,7 @@ fn apply(host: &Host, remedy: &Remedy) -> Applied {
         .arg(library)
         .arg(command)
         .env("BUNDLE", bundle)
+        .env("TRIMTAB", env!("CARGO_BIN_EXE_trimtab"))
         .env("PATH", &tools)
         .output()
         .expect("bash");
@@ -467,9 +468,14 @@ fn printed_trimtab_commands_parse() {
                 .flat_map(|command| trimtab_calls(command))
             {
                 seen += 1;
-                // Usage errors come before the mount is looked at; a dry run changes nothing.
+                // Usage errors come before the mount is looked at; a dry run changes nothing, and `plan` none but
+                // what is below its root.
                 let mut arguments: Vec<&str> = command.split_whitespace().collect();
-                arguments.push("--dry-run");
+                if arguments[0] == "plan" {
+                    arguments.extend(["--root", "/nowhere"]);
+                } else {
+                    arguments.push("--dry-run");
+                }
                 let output = run(&arguments);
                 let message = stderr(&output);
                 assert!(
@@ -499,7 +505,7 @@ fn trimtab_calls(command: &str) -> Vec<String> {
             let end = rest.find(['\'', '\n', '&', '>']).unwrap_or(rest.len());
             rest[..end].trim().to_owned()
         })
-        .filter(|call| call.starts_with("trim "))
+        .filter(|call| call.starts_with("trim ") || call.starts_with("plan "))
         .collect()
 }
 

@@ -18,6 +18,11 @@ pub const LONG_ABOUT: &str = "Give a filesystem a paced weekly trim that disturb
     keeps away from other heavy jobs. With --peers, the nodes of a cluster get slots\n\
     that never overlap: they are counted out, where a random delay lets nodes meet.";
 
+/// `--window`.
+pub const DEFAULT_WINDOW: &str = "01:00-05:00";
+/// `--days`: nights after working days come first, where somebody is there the next morning.
+pub const DEFAULT_DAYS: &str = "tue,wed,thu,sat,sun,fri,mon";
+
 /// `trimtab plan`.
 #[derive(Debug, Args)]
 #[command(
@@ -68,7 +73,7 @@ pub struct Plan {
     pub pass: Option<Duration>,
 
     /// The hours in which nodes may trim
-    #[arg(long, value_name = "HH:MM-HH:MM", default_value = "01:00-05:00", value_parser = Window::parse)]
+    #[arg(long, value_name = "HH:MM-HH:MM", default_value = DEFAULT_WINDOW, value_parser = Window::parse)]
     pub window: Window,
 
     /// The days on which they may, in the order of preference
@@ -78,9 +83,14 @@ pub struct Plan {
         value_delimiter = ',',
         hide_possible_values = true,
         value_enum,
-        default_value = "tue,wed,thu,sat,sun,fri,mon"
+        default_value = DEFAULT_DAYS
     )]
     pub days: Vec<Day>,
+
+    /// How often each filesystem is trimmed [default: week; day, if more is written in a week than there
+    /// is room for between two trims; with --peers week]
+    #[arg(long, value_name = "week|day", hide_possible_values = true, value_enum)]
+    pub every: Option<EveryArg>,
 
     /// Time zone of --window [default: the host's; with --peers UTC, for all nodes]
     #[arg(long, value_name = "ZONE", value_parser = values::zone)]
@@ -105,6 +115,24 @@ pub struct Plan {
     #[command(flatten)]
     pub answer: AnswerArgs,
 }
+/// How often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EveryArg {
+    /// Once a week
+    Week,
+    /// Once a day
+    Day,
+}
+
+impl From<EveryArg> for plan::Every {
+    fn from(every: EveryArg) -> Self {
+        match every {
+            EveryArg::Week => Self::Week,
+            EveryArg::Day => Self::Day,
+        }
+    }
+}
+
 /// A day of the week.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Day {
@@ -122,6 +150,13 @@ pub enum Day {
     Sat,
     /// Sunday
     Sun,
+}
+
+impl std::fmt::Display for Day {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", |value| value.get_name()))
+    }
 }
 
 impl From<Day> for Weekday {

@@ -1,7 +1,7 @@
 //! A plan for this host, or for the tree of `--root`.
 
-use super::args::Plan;
-use super::slots::{self, Assigned};
+use super::args::{DEFAULT_DAYS, DEFAULT_WINDOW, EveryArg, Plan};
+use super::slots::{self, Assigned, Wanted};
 use super::systemd;
 use super::written::{self, Answered, JOURNAL, Note, NotedMount};
 use crate::arguments::SourceArgs;
@@ -13,8 +13,9 @@ use edits::{Journal, Planned, Root};
 use facts::{Edit, Host};
 use jiff::Timestamp;
 use linux::folder::{Folder, OthersWrite};
-use report::views::plan::{FileChange, HostPlan, MountPlan, Obstacle, PlanAnswer};
-use rules::{PlannedMount, Scheduler, Takeover, TakeoverRequest, UnitOptions};
+use plan::Every;
+use report::views::plan::{FileChange, HostPlan, Interval, MountPlan, Obstacle, PlanAnswer};
+use rules::{PlannedMount, Room, Scheduler, Takeover, TakeoverRequest, UnitOptions};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -47,13 +48,20 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
         .and_then(|name| units::zone::parse(name).ok());
     let (zone, zone_name) = slots::zone(arguments, hosts_zone.as_ref());
     let count = takeover.mounts.len();
+    let mut cautions = Vec::new();
+    let (every, interval) = interval(arguments, &facts, &takeover, &mut cautions);
+    let wanted_slots = Wanted {
+        mounts: count,
+        every,
+        zone: &zone,
+        now,
+    };
     let (all, own): (Vec<Assigned>, usize) = if arguments.peers.is_empty() {
         let busy = rules::busy_times(&facts);
-        (slots::alone(arguments, count, &zone, now, &busy)?, 0)
+        (slots::alone(arguments, wanted_slots, &busy)?, 0)
     } else {
-        (slots::shared(arguments, count, &zone, now)?, node * count)
+        (slots::shared(arguments, wanted_slots)?, node * count)
     };
-    let mut cautions = Vec::new();
     let program = program(arguments, &root, &mut cautions)?;
     let mut blocked = takeover.blocked.clone();
     let mut wanted: Vec<(Edit, String)> = Vec::new();
@@ -106,8 +114,8 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
     }
     let answer = HostPlan {
         is_applied: arguments.apply,
-        nodes: (!arguments.peers.is_empty())
-            .then(|| slots::nodes(arguments, &all, count, &zone, now)),
+        interval,
+        nodes: (!arguments.peers.is_empty()).then(|| slots::nodes(arguments, &all, wanted_slots)),
         mounts,
         changes: planned
             .iter()
@@ -190,6 +198,52 @@ fn takeover(
         let error = CommandError::new(Kind::Refused, message);
         refusal.hints.into_iter().fold(error, CommandError::hint)
     })
+}
+
+/// Days of a week: what is written in as many fits the room between two trims, or trims are daily.
+const WEEK_DAYS: f64 = 7.0;
+
+/// How often the filesystems are trimmed, and why.
+fn interval(
+    arguments: &Plan,
+    facts: &Host,
+    takeover: &Takeover,
+    cautions: &mut Vec<String>,
+) -> (Every, Vec<Interval>) {
+    let asked_for = takeover.mounts.iter().filter(|mount| mount.loses.is_none());
+    let intervals: Vec<Interval> = asked_for
+        .map(|mount| {
+            let room = rules::trim_room(facts, &mount.mount_point);
+            Interval {
+                mount_point: mount.mount_point.clone(),
+                room_days: room.as_ref().ok().and_then(Room::days),
+                room_bytes: room.as_ref().ok().map(Room::bytes),
+                written_bytes_per_day: room.as_ref().ok().map(|room| room.written_bytes_per_day),
+                unknown: room.err(),
+            }
+        })
+        .collect();
+    let shortest = intervals
+        .iter()
+        .filter_map(|interval| interval.room_days)
+        .fold(f64::INFINITY, f64::min);
+    let is_daily = shortest < WEEK_DAYS;
+    if shortest < 1.0 {
+        cautions.push(
+            "even a daily trim is too rare for what is written here: use more free space, drives with a larger spare \
+             area, or online discard after a test (`trimtab rule TRIM013`)"
+                .to_owned(),
+        );
+    }
+    let every = match arguments.every {
+        Some(every) => every.into(),
+        None if is_daily && arguments.peers.is_empty() => Every::Day,
+        None => Every::Week,
+    };
+    if is_daily && every == Every::Week {
+        cautions.push("more is written in a week than there is room for between two trims: --every day, on all nodes".to_owned());
+    }
+    (every, intervals)
 }
 
 /// Which of the peers this host is.
@@ -390,9 +444,19 @@ fn again(arguments: &Plan) -> String {
         (!arguments.peers.is_empty()).then(|| arguments.peers.join(",")),
     );
     option("--node", arguments.node.clone());
+    option(
+        "--every",
+        arguments.every.map(|every| match every {
+            EveryArg::Week => "week".to_owned(),
+            EveryArg::Day => "day".to_owned(),
+        }),
+    );
+    let days: Vec<String> = arguments.days.iter().map(ToString::to_string).collect();
+    let days = days.join(",");
+    option("--days", (days != DEFAULT_DAYS).then_some(days));
     option("--pass", arguments.pass.map(units::duration::argument));
     let window = arguments.window.to_string();
-    option("--window", (window != "01:00-05:00").then_some(window));
+    option("--window", (window != DEFAULT_WINDOW).then_some(window));
     option(
         "--tz",
         arguments

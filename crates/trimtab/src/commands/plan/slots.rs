@@ -5,7 +5,7 @@ use crate::error::{CommandError, Kind};
 use jiff::Timestamp;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
-use plan::{Refusal, Request, Slot, Window};
+use plan::{Every, Refusal, Request, Slot, Window};
 use report::views::plan::{NodesPlan, PlannedNode};
 use rules::Schedule;
 use std::collections::HashSet;
@@ -74,11 +74,23 @@ fn name(zone: &TimeZone) -> String {
     zone.iana_name().unwrap_or("UTC").to_owned()
 }
 
+/// What slots are for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Filesystems of each host.
+    pub mounts: usize,
+    /// How often each is trimmed.
+    pub every: Every,
+    /// The zone of the window.
+    pub zone: &'a TimeZone,
+    /// When the plan begins.
+    pub now: Timestamp,
+}
+
 fn assign(
     arguments: &Plan,
+    wanted: Wanted<'_>,
     (passes, len_s): (usize, u32),
-    zone: &TimeZone,
-    now: Timestamp,
     busy: &[(u32, u32)],
 ) -> Result<Vec<Slot>, Refusal> {
     let days: Vec<Weekday> = arguments.days.iter().map(|&day| day.into()).collect();
@@ -89,9 +101,10 @@ fn assign(
             from: arguments.window.opening(),
             len_s: arguments.window.len_s(),
         },
+        every: wanted.every,
         days: &days,
-        zone,
-        from: now,
+        zone: wanted.zone,
+        from: wanted.now,
         busy,
     })
 }
@@ -102,9 +115,7 @@ fn assign(
 /// When there is not even room for an hour, or for `--pass`.
 pub fn alone(
     arguments: &Plan,
-    passes: usize,
-    zone: &TimeZone,
-    now: Timestamp,
+    wanted: Wanted<'_>,
     busy: &[(u32, u32)],
 ) -> Result<Vec<Assigned>, CommandError> {
     let window_s = arguments.window.len_s();
@@ -119,7 +130,7 @@ pub fn alone(
     };
     let mut refusal = None;
     for (len_s, deadline) in lens {
-        match assign(arguments, (passes, len_s), zone, now, busy) {
+        match assign(arguments, wanted, (wanted.mounts, len_s), busy) {
             Ok(slots) => {
                 return Ok(slots
                     .into_iter()
@@ -141,16 +152,11 @@ pub fn alone(
 ///
 /// # Errors
 /// When there are more than fit.
-pub fn shared(
-    arguments: &Plan,
-    mounts: usize,
-    zone: &TimeZone,
-    now: Timestamp,
-) -> Result<Vec<Assigned>, CommandError> {
+pub fn shared(arguments: &Plan, wanted: Wanted<'_>) -> Result<Vec<Assigned>, CommandError> {
     let pass = pass(arguments);
-    let passes = arguments.peers.len().saturating_mul(mounts);
+    let passes = arguments.peers.len().saturating_mul(wanted.mounts);
     let len_s = plan::slot_len_s(pass.as_secs());
-    let slots = assign(arguments, (passes, len_s), zone, now, &[]).map_err(|refusal| {
+    let slots = assign(arguments, wanted, (passes, len_s), &[]).map_err(|refusal| {
         let message = format!("no plan without overlaps: {refusal}");
         CommandError::new(Kind::Input, message).hint(
             "a slot is a pass and a margin: widen --window, add --days, or name a shorter --pass (a pass that does not \
@@ -176,17 +182,23 @@ fn pass(arguments: &Plan) -> Duration {
 /// As [`shared`].
 pub fn of_nodes(arguments: &Plan, now: Timestamp) -> Result<NodesPlan, CommandError> {
     let (zone, _) = zone(arguments, None);
-    let slots = shared(arguments, 1, &zone, now)?;
-    Ok(nodes(arguments, &slots, 1, &zone, now))
+    let wanted = Wanted {
+        mounts: 1,
+        every: arguments.every.map_or(Every::Week, Every::from),
+        zone: &zone,
+        now,
+    };
+    let slots = shared(arguments, wanted)?;
+    Ok(nodes(arguments, &slots, wanted))
 }
 
 /// The slots of all nodes, as they are told.
 pub fn nodes(
     arguments: &Plan,
     slots: &[Assigned],
-    mounts: usize,
-    zone: &TimeZone,
-    now: Timestamp,
+    Wanted {
+        mounts, zone, now, ..
+    }: Wanted<'_>,
 ) -> NodesPlan {
     let pass_s = pass(arguments).as_secs_f64();
     let zone_name = name(zone);
