@@ -14,6 +14,7 @@ mod fstab_edit;
 mod hostile_clusters;
 #[cfg(test)]
 mod hostile_hosts;
+mod job_places;
 mod medium;
 #[cfg(test)]
 mod ordinary_hosts;

@@ -9,7 +9,7 @@ use crate::times::HostClock;
 use crate::trim_jobs::{
     NOTRIM, TIMERS_UNKNOWN, TrimJob, TrimJobs, bare, has_option, refusal, supports_notrim,
 };
-use crate::trim_remedy::{self, cron_directory_script, crontab_file};
+use crate::trim_remedy;
 use crate::trim_state::{self, OnlineDiscard};
 use crate::trim_verdict::{TrimRequest, trim_verdict};
 use crate::volume::Volume;
@@ -18,8 +18,10 @@ use facts::host::Mount;
 use facts::{Edit, Host};
 use std::collections::BTreeSet;
 
+pub(crate) mod ending;
 mod units;
 
+pub use ending::Blocked;
 pub use units::{Schedule, Scheduler, UnitOptions, schedule, timer_name};
 
 /// What has to change so that only the plan's own jobs trim some filesystems.
@@ -35,15 +37,6 @@ pub struct Takeover {
     pub stops: Vec<String>,
     /// What the user has to do or allow first, a sentence each; empty if the plan can be applied.
     pub blocked: Vec<Blocked>,
-}
-
-/// Why a plan cannot be applied yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocked {
-    /// What stands in the way.
-    pub why: String,
-    /// What to do about it.
-    pub hint: String,
 }
 
 /// A mount point that gets a trim of its own.
@@ -291,7 +284,7 @@ fn end_others<'c, 'a>(
             }
             continue;
         }
-        match ending(trim, &listed(planned, &ours)) {
+        match ending::of(trim, &listed(planned, &ours)) {
             Ok((edit, why)) => {
                 takeover.others.push(name.clone());
                 takeover.edits.push((edit, why));
@@ -380,58 +373,6 @@ fn fstab_lines(host: &Host, volume: &Volume<'_>) -> Vec<(u64, String)> {
         .filter(|entry| points.contains(bare(&entry.mount_point)) && refusal(host, entry).is_none())
         .map(|entry| (entry.line, entry.mount_point.clone()))
         .collect()
-}
-
-/// Whether a plan ends the trim of a job, rather than leaving that to the user.
-pub(crate) fn is_ended_by_plan(trim: &TrimJob<'_>) -> bool {
-    ending(trim, "").is_ok()
-}
-
-/// How a job ends, and why that is all right; or why it is left to the user.
-fn ending(trim: &TrimJob<'_>, trimmed: &str) -> Result<(Edit, String), Blocked> {
-    let job = trim.job;
-    let name = printable(&job.name);
-    let by_hand = |why: &str| Blocked {
-        why: format!("{name} trims {trimmed} as well, and {why}"),
-        hint: format!(
-            "end its trim by hand: it is defined in {}",
-            printable(&job.defined_in)
-        ),
-    };
-    if !trim.does_nothing_else() {
-        return Err(by_hand("does other work besides"));
-    }
-    if let Some(timer) = &job.timer {
-        let unit = &timer.unit;
-        // Nothing can be linked where the unit itself is.
-        return Ok(if job.defined_in == format!("etc/systemd/system/{unit}") {
-            let path = format!("etc/systemd/system/timers.target.wants/{unit}");
-            (Edit::RemoveLink { path }, format!("{name} is disabled"))
-        } else {
-            let path = format!("etc/systemd/system/{unit}");
-            let target = "/dev/null".to_owned();
-            (Edit::Link { path, target }, format!("{name} is masked"))
-        });
-    }
-    if let Some(script) = cron_directory_script(job) {
-        let path = script.to_owned();
-        return Ok((
-            Edit::MakeNotExecutable { path },
-            format!("{name} no longer runs"),
-        ));
-    }
-    match crontab_file(job) {
-        Some((path, line)) => {
-            let path = path.to_owned();
-            Ok((
-                Edit::CommentOut { path, line },
-                format!("{name} no longer runs"),
-            ))
-        }
-        None => Err(by_hand(
-            "is not in a file that is known to be safe to change",
-        )),
-    }
 }
 
 #[cfg(test)]

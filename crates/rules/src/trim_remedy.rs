@@ -7,11 +7,13 @@ mod online;
 mod parts;
 
 use crate::context::Context;
+use crate::job_places::{cron_directory_script, crontab_line, is_plain};
 use crate::quiet_slot::QuietSlot;
 use crate::trim_jobs::{Miss, NOTRIM, TrimJob, supports_notrim};
+use crate::trim_plan::ending;
 use crate::trim_state::{self, OnlineDiscard};
 use crate::volume::Volume;
-use crate::{fstab_edit, shell, trim_plan};
+use crate::{fstab_edit, shell};
 use facts::host::{Job, Mount};
 use facts::{Host, Remedy};
 
@@ -22,10 +24,9 @@ pub(crate) use online::{
 };
 pub(crate) use parts::{FIRST_PASS, is_declared_quiet};
 use parts::{
-    QUIET_NAME, STOP_RISK, crontab_line, job_name, new_job, plan_commands, plan_text,
-    planned_first_pass, put_in_yours, stop_commands,
+    QUIET_NAME, STOP_RISK, job_name, new_job, plan_commands, plan_text, planned_first_pass,
+    put_in_yours, stop_commands,
 };
-pub(crate) use parts::{cron_directory_script, crontab_file, is_plain};
 
 /// Returns the drop-in directory of a timer. The file sorts after `override.conf`, which
 /// `systemctl edit` writes, so it takes precedence.
@@ -253,9 +254,7 @@ pub(crate) fn replace_by_paced(
         return paced_without_discard(cx, volume.mount, may_edit_fstab);
     }
     let text = plan_text("Let a paced trim take its place");
-    let by_hand = replaced
-        .iter()
-        .find(|trim| !trim_plan::is_ended_by_plan(trim));
+    let by_hand = replaced.iter().find(|trim| ending::of(trim, "").is_err());
     let risk = planned_first_pass(&cx.host.platform);
     if let Some(trim) = by_hand {
         let place = shell::printable(&trim.job.defined_in);

@@ -1,7 +1,7 @@
 //! The files that make systemd or cron start a paced trim.
 
-use super::Blocked;
-use crate::trim_remedy::is_plain;
+use super::ending::Blocked;
+use crate::job_places::is_plain;
 use facts::host::{Job, JobCommand};
 use facts::{Edit, Host};
 use std::fmt::Write as _;

@@ -1,6 +1,7 @@
 //! Commands and sentences that several fixes are made of.
 
 use crate::context::Context;
+use crate::job_places::{cron_directory_script, crontab_line};
 use crate::quiet_slot::QuietSlot;
 use crate::{shell, times};
 use facts::host::{Job, Platform};
@@ -69,23 +70,6 @@ pub(crate) fn stop_commands(job: &Job) -> Option<(String, String)> {
     ))
 }
 
-/// Returns the quoted path and the line number of a job in a crontab of the system.
-pub(crate) fn crontab_line(job: &Job) -> Option<(String, u64)> {
-    let (file, line) = crontab_file(job)?;
-    let is_system = file == "etc/crontab" || file.starts_with("etc/cron.d/");
-    is_system.then(|| (shell::quote(&format!("/{file}")), line))
-}
-
-/// Returns the path and the line number of a job in a crontab of the system, or of a user.
-pub(crate) fn crontab_file(job: &Job) -> Option<(&str, u64)> {
-    let (file, line) = job.defined_in.rsplit_once(':')?;
-    let is_crontab = file == "etc/crontab"
-        || ["etc/cron.d/", "etc/crontabs/", "var/spool/cron/"]
-            .iter()
-            .any(|folder| file.starts_with(folder));
-    Some((file, line.parse().ok()?)).filter(|_| is_crontab)
-}
-
 /// Describes what a plan does.
 pub(crate) fn plan_text(what: &str) -> String {
     format!(
@@ -140,13 +124,6 @@ pub(crate) fn new_job(
     }
 }
 
-/// Whether a mount point needs no quoting in unit files and crontabs.
-pub(crate) fn is_plain(mount_point: &str) -> bool {
-    mount_point
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c))
-}
-
 /// Returns `trim-data-es` for `/data/es`, so that the jobs of two mounts do not overwrite each
 /// other. cron ignores files with a dot in their name.
 pub(crate) fn job_name(mount_point: &str) -> String {
@@ -158,14 +135,4 @@ pub(crate) fn job_name(mount_point: &str) -> String {
         return "trim-root".to_owned();
     }
     format!("trim-{}", words.join("-"))
-}
-
-/// Returns `etc/cron.weekly/fstrim` if that defines the job.
-pub(crate) fn cron_directory_script(job: &Job) -> Option<&str> {
-    let (directory, script) = job.defined_in.rsplit_once('/')?;
-    let is_cron_directory = matches!(
-        directory,
-        "etc/cron.hourly" | "etc/cron.daily" | "etc/cron.weekly" | "etc/cron.monthly"
-    );
-    (is_cron_directory && !script.is_empty()).then_some(job.defined_in.as_str())
 }

@@ -1,26 +1,41 @@
-//! `trimtab plan`: what it says, and what its commands write.
+//! `trimtab plan`: what it says, what it writes on hosts of several kinds, and that it takes all of it back.
 
-use crate::support::{Tree, report, repository, run, stderr, stdout, trimtab};
+use crate::support::{Tree, report, run, stderr, stdout, trimtab};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+const FSTRIM_SERVICE: &str = "[Unit]\nDescription=Discard unused blocks\n[Service]\nType=oneshot\n\
+    ExecStart=/sbin/fstrim --listed-in /etc/fstab:/proc/self/mountinfo --verbose --quiet-unsupported\n";
+const FSTRIM_TIMER: &str = "[Timer]\nOnCalendar=weekly\nAccuracySec=1h\nPersistent=true\n\
+    RandomizedDelaySec=100min\n[Install]\nWantedBy=timers.target\n";
 
 /// Runs it on Sunday 2026-11-29, 05:00 UTC.
-fn plan(arguments: &[&str]) -> String {
+fn command(arguments: &[&str]) -> Command {
     let mut command = trimtab();
     command
         .env("SOURCE_DATE_EPOCH", "1795928400")
         .arg("plan")
         .args(arguments);
-    let output = command.output().expect("the binary starts");
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("the binary starts")
+}
+
+fn plan(arguments: &[&str]) -> String {
+    let output = output(arguments);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     stdout(&output)
 }
 
 #[test]
 fn nodes_get_days_of_their_own() {
-    let text = plan(&["es1", "es2", "es3", "--tz", "Europe/Berlin"]);
+    let text = plan(&["--peers", "es1,es2,es3", "--tz", "Europe/Berlin"]);
     let expected = "\
 With these slots, never do two of 3 nodes trim at once: es1 Tue 01:00, es2 Wed
 01:00, es3 Thu 01:00 (Europe/Berlin). With a timer's random delay of 1 h 40 min,
@@ -31,133 +46,390 @@ node  slot       next        OnCalendar=
 es1   Tue 01:00  2026-12-01  Tue *-*-* 01:00:00 Europe/Berlin
 es2   Wed 01:00  2026-12-02  Wed *-*-* 01:00:00 Europe/Berlin
 es3   Thu 01:00  2026-12-03  Thu *-*-* 01:00:00 Europe/Berlin
-
-With --mount MOUNT, the commands that set up trimtab's own timer on each node
-follow.
 ";
-    assert_eq!(text, expected);
-    let document: Value = serde_json::from_str(&plan(&["a", "b", "--format", "json"])).unwrap();
-    assert_eq!(document["schema"], "trimtab.plan/1");
-    assert_eq!(document["result"]["nodes"][1]["next"], "2026-12-02");
-    let overlap = document["result"]["overlap_with_delay"].as_f64().unwrap();
+    assert!(text.starts_with(expected), "{text}");
+    let document: Value =
+        serde_json::from_str(&plan(&["--peers", "a,b", "--format", "json"])).unwrap();
+    assert_eq!(document["schema"], "trimtab.plan/2");
+    let nodes = &document["result"];
+    assert_eq!(nodes["kind"], "nodes");
+    assert_eq!(nodes["nodes"][1]["next"], "2026-12-02");
+    let overlap = nodes["overlap_with_delay"].as_f64().unwrap();
     assert!((overlap - 0.36).abs() < 1e-9, "{overlap}");
 }
 
-/// Runs printed commands as they are, below a directory instead of `/`; what systemd is asked is in `calls` there.
-fn run_below(root: &Path, commands: &str) {
-    let stubs = "sudo() { \"$@\"; }\nsystemctl() { echo \"$*\" >>calls; }\n\
-                 systemd-escape() { echo \"$2\" | sed 's:^/::; s:/:-:g'; }\n";
-    let script = format!("set -e\n{stubs}{}", commands.replace("/etc/", "etc/"));
-    let status = Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(root)
-        .stdout(Stdio::null())
-        .status()
-        .unwrap();
-    assert!(status.success(), "{script}");
-}
-
-/// The blocks of commands of a page in Markdown.
-fn commands(arguments: &[&str]) -> Vec<String> {
-    let page = plan(&[arguments, &["--format", "markdown"]].concat());
-    let blocks = page.split("```").skip(1).step_by(2);
-    let lines = |block: &str| block.split_once('\n').expect("a language").1.to_owned();
-    blocks.map(lines).collect()
-}
-
-#[test]
-fn its_commands_write_the_slot_of_each_node_and_take_it_back() {
-    let blocks = commands(&["es1", "es2", "--mount", "/srv/it's data", "--days", "sun"]);
-    assert_eq!(blocks.len(), 3, "two nodes and the undo");
-    for (block, time, window) in [
-        (&blocks[0], "01:00", "01:00-01:25"),
-        (&blocks[1], "01:25", "01:25-01:50"),
-    ] {
-        let root = tempfile::tempdir().unwrap();
-        run_below(root.path(), block);
-        let read = |path: &str| fs::read_to_string(root.path().join(path)).unwrap();
-        let unit = "trimtab-trim@srv-it's data";
-        let [timer, service] = ["timer", "service"]
-            .map(|kind| format!("etc/systemd/system/{unit}.{kind}.d/trimtab-plan.conf"));
-        assert_eq!(
-            read(&timer),
-            format!(
-                "[Timer]\nOnCalendar=\nOnCalendar=Sun *-*-* {time}:00 UTC\nAccuracySec=1s\nRandomizedDelaySec=0\n"
-            )
-        );
-        assert_eq!(
-            read(&service),
-            format!(
-                "[Service]\nEnvironment=\"TRIMTAB_TRIM_OPTIONS=--window {window} --tz UTC --deadline 20m\"\n"
-            )
-        );
-        let enabled = format!("daemon-reload\nenable {unit}.timer\nrestart {unit}.timer\n");
-        assert_eq!(read("calls"), enabled);
-        run_below(root.path(), &blocks[2]);
-        for path in [timer, service] {
-            assert!(!root.path().join(&path).exists(), "{path}");
-        }
-        let disabled = format!("disable --now {unit}.timer\ndaemon-reload\n");
-        assert_eq!(read("calls"), enabled + &disabled);
-    }
-}
-
-/// The planned timer is a trim that `check` knows, even where an override takes all its times away.
-#[test]
-fn a_planned_trim_ends_the_finding_and_leads_to_none() {
+/// A host with a root filesystem and one for data, each on flash that takes discards.
+fn host(os_release: &str) -> Tree {
     let tree = Tree::new();
-    tree.disk("sda", "8:0", 0, None);
-    let queue = "sys/devices/vbd-768/block/sda/queue";
-    for name in ["discard_max_bytes", "discard_max_hw_bytes"] {
-        tree.file(&format!("{queue}/{name}"), "2147483648\n");
+    for (name, number) in [("sda", "8:0"), ("sdb", "8:16")] {
+        tree.disk(name, number, 0, None);
+    }
+    for queue in queues(Path::new(&tree.path())) {
+        for name in ["discard_max_bytes", "discard_max_hw_bytes"] {
+            fs::write(queue.join(name), "2147483648\n").unwrap();
+        }
     }
     tree.file(
         "proc/self/mountinfo",
-        "22 1 8:0 / /data rw,noatime - xfs /dev/sda rw\n",
+        "22 1 8:0 / / rw,relatime - ext4 /dev/sda rw\n\
+         23 22 8:16 / /data rw,noatime - xfs /dev/sdb rw\n",
     );
-    tree.file("etc/crontab", "# none\n");
-    let mut system = "etc/systemd/system/".to_owned();
-    for unit in ["trimtab-trim@.timer", "trimtab-trim@.service"] {
-        let path = repository().join("packaging").join(unit);
-        tree.file(&(system.clone() + unit), &fs::read_to_string(path).unwrap());
+    tree.file("proc/sys/kernel/hostname", "es1\n");
+    tree.file(
+        "etc/fstab",
+        "# disks\nUUID=1 / ext4 errors=remount-ro 0 1\nUUID=2\t/data\txfs  noatime 0 0\n",
+    );
+    tree.file("etc/os-release", os_release);
+    for program in [
+        "usr/bin/trimtab",
+        "usr/sbin/cron",
+        "usr/sbin/crond",
+        "sbin/fstrim",
+    ] {
+        tree.script(program, "");
     }
-    let found = || {
-        let tree = tree.path();
-        let report = report(&["--root", &tree, "--data-path", "/data"]);
-        let findings = report["result"]["findings"].as_array().unwrap().clone();
-        let rules = findings
-            .iter()
-            .map(|finding| finding["rule"].as_str().unwrap().to_owned());
-        (rules.collect::<Vec<_>>(), report.to_string())
-    };
-    // A timer of another mount, so that timers are known.
-    tree.link(
-        &(system.clone() + "timers.target.wants/trimtab-trim@other.timer"),
-        "/etc/systemd/system/trimtab-trim@.timer",
-    );
-    let (before, _) = found();
-    assert_eq!(before, ["TRIM002"]);
+    tree
+}
 
-    system += "trimtab-trim@data.timer.d/override.conf";
-    tree.file(&system, "[Timer]\nOnCalendar=\n");
-    run_below(
-        Path::new(&tree.path()),
-        &commands(&["es1", "es2", "--mount", "/data"])[0],
+fn queues(root: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root.join("sys/devices")];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            if entry.file_name() == "queue" {
+                found.push(entry.path());
+            } else if entry.file_type().unwrap().is_dir() {
+                open.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+fn with_systemd(tree: &Tree, timers: &[(&str, &str, &str)]) {
+    fs::create_dir_all(Path::new(&tree.path()).join("run/systemd/system")).unwrap();
+    for (name, timer, service) in timers {
+        tree.file(&format!("usr/lib/systemd/system/{name}.timer"), timer);
+        tree.file(&format!("usr/lib/systemd/system/{name}.service"), service);
+        tree.link(
+            &format!("etc/systemd/system/timers.target.wants/{name}.timer"),
+            &format!("/usr/lib/systemd/system/{name}.timer"),
+        );
+    }
+}
+
+fn debian_12() -> Tree {
+    let tree = host("ID=debian\nVERSION_ID=\"12\"\n");
+    with_systemd(&tree, &[("fstrim", FSTRIM_TIMER, FSTRIM_SERVICE)]);
+    tree
+}
+
+/// util-linux of RHEL 7: no random delay, no X-fstrim.notrim.
+fn centos_7() -> Tree {
+    let tree = host("ID=centos\nVERSION_ID=\"7\"\n");
+    let timer = FSTRIM_TIMER.replace("RandomizedDelaySec=100min\n", "");
+    let service = "[Service]\nType=oneshot\nExecStart=/usr/sbin/fstrim -a\n";
+    with_systemd(&tree, &[("fstrim", &timer, service)]);
+    tree
+}
+
+fn ubuntu_1404() -> Tree {
+    let tree = host("ID=ubuntu\nVERSION_ID=\"14.04\"\n");
+    fs::create_dir_all(Path::new(&tree.path()).join("run")).unwrap();
+    tree.file(
+        "etc/crontab",
+        "SHELL=/bin/sh\n47 6\t* * 7\troot\ttest -x /usr/sbin/anacron || ( cd / && run-parts --report /etc/cron.weekly )\n",
     );
-    tree.link(
-        "etc/systemd/system/timers.target.wants/trimtab-trim@data.timer",
-        "/etc/systemd/system/trimtab-trim@.timer",
+    tree.script(
+        "etc/cron.weekly/fstrim",
+        "#!/bin/sh\nfstrim /data\nfstrim /\n",
     );
-    let (after, report) = found();
-    assert_eq!(after, Vec::<String>::new(), "{report}");
+    tree.file("etc/cron.d/trim", "30 2 * * 3 root /sbin/fstrim /data\n");
+    tree
+}
+
+/// Its spool of crontabs is a link, there is no /etc/crontab, and the last line of root's has no line end.
+fn alpine() -> Tree {
+    let tree = host("ID=alpine\nVERSION_ID=3.20\n");
+    fs::create_dir_all(Path::new(&tree.path()).join("run")).unwrap();
+    tree.link("var/spool/cron/crontabs", "/etc/crontabs");
+    tree.file(
+        "etc/crontabs/root",
+        "# min hour\n0\t3\t*\t*\t6\trun-parts /etc/periodic/weekly\n30 4 * * 0 fstrim /data",
+    );
+    tree
+}
+
+/// SUSE's own trim of Btrfs, and the distribution's of everything.
+fn sles() -> Tree {
+    let tree = host("ID=sles\nVERSION_ID=\"15.5\"\n");
+    tree.file(
+        "proc/self/mountinfo",
+        "22 1 0:30 /@ / rw,relatime - btrfs /dev/sda rw,space_cache\n\
+         23 22 8:16 / /data rw,noatime - xfs /dev/sdb rw\n",
+    );
+    let trim = "[Service]\nExecStart=/usr/share/btrfsmaintenance/btrfs-trim.sh\n";
+    tree.script(
+        "usr/share/btrfsmaintenance/btrfs-trim.sh",
+        "#!/bin/bash\nfor MNT in /; do\n\tfstrim --verbose \"$MNT\"\ndone\n",
+    );
+    with_systemd(
+        &tree,
+        &[
+            ("fstrim", FSTRIM_TIMER, FSTRIM_SERVICE),
+            (
+                "btrfs-trim",
+                "[Timer]\nOnCalendar=monthly\nPersistent=true\n",
+                trim,
+            ),
+        ],
+    );
+    tree
+}
+
+fn scylla() -> Tree {
+    let tree = host("ID=ubuntu\nVERSION_ID=\"22.04\"\n");
+    let timer = "[Timer]\nOnCalendar=Sat *-*-* 00:00:00\n[Install]\nWantedBy=timers.target\n";
+    let service = "[Service]\nType=oneshot\nExecStart=/opt/scylladb/scripts/scylla_fstrim\n";
+    with_systemd(&tree, &[("scylla-fstrim", timer, service)]);
+    tree
+}
+
+/// All that is in `/etc`: names, kinds, modes, contents and targets.
+fn etc(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![Path::new(&tree.path()).join("etc")];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            let stat = fs::symlink_metadata(&path).unwrap();
+            let holds = if stat.is_dir() {
+                open.push(path.clone());
+                String::new()
+            } else if stat.is_symlink() {
+                fs::read_link(&path).unwrap().display().to_string()
+            } else {
+                String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()
+            };
+            let (mode, owner) = (stat.permissions().mode(), stat.uid());
+            found.push(format!("{} {mode:o} {owner} {holds:?}", path.display()));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn findings(tree: &Tree) -> Vec<String> {
+    let report = report(&["--root", &tree.path(), "--data-path", "/data"]);
+    let findings = report["result"]["findings"].as_array().unwrap().clone();
+    findings
+        .iter()
+        .map(|finding| finding["rule"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_plan_ends_the_findings_of_each_kind_of_host_and_is_taken_back_byte_for_byte() {
+    for (name, tree, before, changes) in [
+        ("Debian 12", debian_12(), &["TRIM007"][..], 6),
+        ("CentOS 7", centos_7(), &["TRIM007"], 9),
+        ("Ubuntu 14.04", ubuntu_1404(), &["SCHED002", "TRIM007"], 4),
+        ("Alpine", alpine(), &["TRIM007"], 1),
+        ("SLES", sles(), &["TRIM007"], 6),
+        ("ScyllaDB", scylla(), &[], 9),
+    ] {
+        let root = tree.path();
+        let original = etc(&tree);
+        assert_eq!(findings(&tree), before, "{name}");
+        let shown: Value = serde_json::from_str(&plan(&[
+            "--root", &root, "--fstab", "/data", "--format", "json",
+        ]))
+        .unwrap();
+        assert_eq!(shown["result"]["is_applied"], false);
+        let planned = shown["result"]["changes"].as_array().unwrap();
+        assert_eq!(planned.len(), changes, "{name}: {planned:?}");
+        assert_eq!(etc(&tree), original, "{name}: only shown");
+        plan(&["--root", &root, "--fstab", "--apply", "/data"]);
+        assert_eq!(findings(&tree), Vec::<String>::new(), "{name}");
+        let applied = etc(&tree);
+        let again = plan(&["--root", &root, "--fstab", "--apply", "/data"]);
+        assert!(again.starts_with("Nothing to change: "), "{name}: {again}");
+        assert_eq!(etc(&tree), applied, "{name}: a second time");
+        let status = plan(&["--root", &root, "--status"]);
+        assert!(
+            status.starts_with("The plan is in effect."),
+            "{name}: {status}"
+        );
+        assert!(status.contains("/data  Tue 01:00"), "{name}: {status}");
+        plan(&["--root", &root, "--undo"]);
+        assert_eq!(etc(&tree), original, "{name}: taken back");
+        assert!(!Path::new(&root).join("var/lib").exists(), "{name}");
+        let undone = plan(&["--root", &root, "--undo"]);
+        assert!(undone.starts_with("There is no plan"), "{name}: {undone}");
+    }
+}
+
+#[test]
+fn fstab_is_only_edited_if_that_is_said() {
+    let tree = debian_12();
+    let root = tree.path();
+    let original = etc(&tree);
+    let text = plan(&["--root", &root, "/data"]);
+    assert!(
+        text.contains("--fstab takes it out of fstrim.timer"),
+        "{text}"
+    );
+    let refused = output(&["--root", &root, "--apply", "/data"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("not applied: fstrim.timer trims /data as well"));
+    assert_eq!(etc(&tree), original);
+    // What else it trims may be planned as well.
+    plan(&["--root", &root, "--apply", "/data", "/"]);
+    assert!(
+        !etc(&tree)
+            .iter()
+            .any(|entry| entry.contains("X-fstrim.notrim"))
+    );
+    assert_eq!(findings(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn other_slots_replace_those_of_an_earlier_plan() {
+    for tree in [debian_12(), ubuntu_1404(), alpine()] {
+        let root = tree.path();
+        let original = etc(&tree);
+        plan(&["--root", &root, "--apply", "--fstab", "/data"]);
+        plan(&[
+            "--root", &root, "--apply", "--fstab", "/data", "--days", "sat",
+        ]);
+        let text = etc(&tree).join("\n");
+        assert!(
+            !text.contains("Tue *-*-*") && !text.contains("0 1 * * 2 "),
+            "{text}"
+        );
+        assert!(
+            text.contains("Sat *-*-* 01:00:00") || text.contains("0 1 * * 6 "),
+            "{text}"
+        );
+        plan(&["--root", &root, "--undo"]);
+        assert_eq!(etc(&tree), original);
+    }
+}
+
+#[test]
+fn peers_share_the_week_and_each_host_finds_its_own_slot() {
+    let tree = debian_12();
+    let root = tree.path();
+    for (node, day) in [("es1", "Tue"), ("es3.example.org", "Thu")] {
+        tree.file("proc/sys/kernel/hostname", &format!("{node}\n"));
+        let peers = "es1.example.com,es2,es3";
+        plan(&[
+            "--root", &root, "--apply", "--fstab", "/data", "--peers", peers,
+        ]);
+        let timer = "etc/systemd/system/trimtab-trim@data.timer.d/trimtab-plan.conf";
+        let timer = fs::read_to_string(Path::new(&root).join(timer)).unwrap();
+        assert!(
+            timer.contains(&format!("OnCalendar={day} *-*-* 01:00:00 UTC\n")),
+            "{timer}"
+        );
+    }
+    tree.file("proc/sys/kernel/hostname", "other\n");
+    let refused = output(&["--root", &root, "/data", "--peers", "es1,es2"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("other is not one of --peers es1,es2"));
+}
+
+#[test]
+fn drift_is_told() {
+    let tree = debian_12();
+    let root = tree.path();
+    plan(&["--root", &root, "--apply", "--fstab", "/data"]);
+    let drift = |what: &str| {
+        let output = output(&["--root", &root, "--status"]);
+        assert_eq!(output.status.code(), Some(1), "{what}: {}", stdout(&output));
+        let text = stdout(&output).replace('\n', " ");
+        assert!(text.contains(what), "{text}");
+    };
+    let wants = "etc/systemd/system/timers.target.wants/trimtab-trim@data.timer";
+    fs::remove_file(Path::new(&root).join(wants)).unwrap();
+    drift("trimtab-trim@data.timer is as it was before the plan.");
+    plan(&["--root", &root, "--apply", "--fstab", "/data"]);
+    // An upgrade puts another trim there.
+    tree.script("etc/cron.weekly/fstrim", "#!/bin/sh\nfstrim --all\n");
+    tree.file(
+        "etc/crontab",
+        "47 6 * * 7 root run-parts /etc/cron.weekly\n",
+    );
+    drift("cron.weekly/fstrim trims it as well.");
+    let fstab = Path::new(&root).join("etc/fstab");
+    let text = fs::read_to_string(&fstab).unwrap();
+    fs::write(&fstab, text.replace(",X-fstrim.notrim", "")).unwrap();
+    drift("/etc/fstab is as it was before the plan.");
+}
+
+/// Other lines of a file may be edited in between; a file that is another one stays as it is, and nothing is undone.
+#[test]
+fn what_others_changed_since_is_kept() {
+    let tree = debian_12();
+    let root = tree.path();
+    let fstab = Path::new(&root).join("etc/fstab");
+    plan(&["--root", &root, "--apply", "--fstab", "/data"]);
+    let text = fs::read_to_string(&fstab).unwrap();
+    fs::write(&fstab, format!("{text}UUID=3 /mnt/new xfs defaults 0 0\n")).unwrap();
+    let dropped = "etc/systemd/system/trimtab-trim@data.timer.d/trimtab-plan.conf";
+    let dropped = Path::new(&root).join(dropped);
+    let ours = fs::read(&dropped).unwrap();
+    fs::write(&dropped, "[Timer]\nOnCalendar=daily\n").unwrap();
+    let refused = output(&["--root", &root, "--undo"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("trimtab-plan.conf; nothing was changed"),
+        "{}",
+        stderr(&refused)
+    );
+    fs::write(&dropped, ours).unwrap();
+    plan(&["--root", &root, "--undo"]);
+    let text = fs::read_to_string(&fstab).unwrap();
+    assert!(
+        text.contains("/mnt/new") && !text.contains("notrim"),
+        "{text}"
+    );
+}
+
+/// Killed at any moment, `--apply` and `--undo` leave what the next one finishes or takes back.
+#[test]
+fn a_killed_run_is_finished_or_taken_back() {
+    for at_ms in (0..40).step_by(2) {
+        let tree = centos_7();
+        let root = tree.path();
+        let original = etc(&tree);
+        let kill = |arguments: &[&str]| {
+            let mut child = command(arguments)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(at_ms));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        };
+        let apply = ["--root", &root, "--apply", "/data"];
+        kill(&apply);
+        if at_ms % 4 == 0 {
+            plan(&apply);
+            assert_eq!(findings(&tree), Vec::<String>::new(), "{at_ms} ms");
+            kill(&["--root", &root, "--undo"]);
+        }
+        plan(&["--root", &root, "--undo"]);
+        assert_eq!(etc(&tree), original, "{at_ms} ms");
+    }
 }
 
 #[test]
 fn what_does_not_fit_is_refused_with_what_would() {
     let names: Vec<String> = (1..=100).map(|number| format!("n{number}")).collect();
-    let mut arguments = vec!["plan", "--days", "tue,wed"];
-    arguments.extend(names.iter().map(String::as_str));
-    let output = run(&arguments);
+    let names = names.join(",");
+    let output = run(&["plan", "--days", "tue,wed", "--peers", &names]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(stdout(&output), "");
     let said = stderr(&output);
@@ -167,19 +439,35 @@ fn what_does_not_fit_is_refused_with_what_would() {
     );
     assert!(said.contains("windows of 20 h 50 min do"), "{said}");
     for (arguments, words) in [
-        (&["plan", "a", "a"][..], "the node a is named twice"),
+        (&["plan", "--peers", "a,a"][..], "a is named twice"),
         (
-            &["plan", "a", "--mount", "data"],
-            "expected an absolute path",
+            &["plan", "data"],
+            "expected the absolute path of a mount point",
         ),
-        (&["plan", "a", "--pass", "0s"], "a duration above zero"),
-        (&["plan", "a", "--pass", "59s"], "expected a minute or more"),
+        (&["plan", "--peers", "a,,b"], "a name is empty"),
         (
-            &["plan", "a", "--pass", "9h"],
+            &["plan", "--peers", "a", "--pass", "0s"],
+            "a duration above zero",
+        ),
+        (
+            &["plan", "--peers", "a", "--pass", "59s"],
+            "expected a minute or more",
+        ),
+        (
+            &["plan", "--peers", "a", "--pass", "9h"],
             "a slot of 9 h 5 min is longer than the window of 4 h",
         ),
-        (&["plan", "a", "--tz", "CEST"], "expected a time zone"),
-        (&["plan", "a", "--days", "noon"], "noon"),
+        (
+            &["plan", "--peers", "a", "--tz", "CEST"],
+            "expected a time zone",
+        ),
+        (&["plan", "--peers", "a", "--days", "noon"], "noon"),
+        (&["plan", "--undo", "/data"], "cannot be used with"),
+        (&["plan", "--apply", "--undo"], "cannot be used with"),
+        (
+            &["plan", "--root", "/nonexistent", "/data"],
+            "--root /nonexistent",
+        ),
     ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

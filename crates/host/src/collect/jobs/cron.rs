@@ -11,6 +11,7 @@ use facts::{InputError, Skipped};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
+use std::collections::HashSet;
 
 /// Directories of scripts that run-parts runs on all common distributions.
 const DIRECTORIES: &[&str] = &[
@@ -20,12 +21,12 @@ const DIRECTORIES: &[&str] = &[
     "etc/cron.monthly",
     "etc/cron.yearly",
 ];
-/// Directories of user crontabs: Debian, SUSE, cronie, busybox.
+/// Directories of user crontabs: busybox, Debian, SUSE, cronie. On Alpine the second is a link to the first.
 const SPOOLS: &[&str] = &[
+    "etc/crontabs",
     "var/spool/cron/crontabs",
     "var/spool/cron/tabs",
     "var/spool/cron",
-    "etc/crontabs",
 ];
 /// Programs that read crontabs. systemd-cron's generator turns them into timers.
 const DAEMONS: &[&str] = &[
@@ -207,13 +208,17 @@ impl Cron<'_, '_, '_> {
                 self.crontab(&path, &text, None, ignored_name(name, self.debian_like));
             }
         }
+        let mut known = HashSet::new();
         for spool in SPOOLS {
             for user in self.files.list(spool).iter().take(CRONTABS_MAX) {
                 let path = format!("{spool}/{user}");
                 if self.is_file(&path)
                     && let Some(text) = self.files.text(&path)
                 {
-                    self.crontab(&path, &text, Some(user), None);
+                    // The same through a link is no second crontab.
+                    if known.insert((user.clone(), text.clone())) {
+                        self.crontab(&path, &text, Some(user), None);
+                    }
                 }
             }
         }

@@ -21,6 +21,7 @@ const CRON_SIGNS: &[&str] = &[
     "etc/cron.d",
     "etc/cron.weekly",
     "var/spool/cron",
+    "etc/crontabs",
 ];
 /// Any of these paths indicates that systemd runs.
 const SYSTEMD_SIGNS: &[&str] = &["etc/systemd", "usr/lib/systemd", "lib/systemd"];

@@ -964,3 +964,17 @@ fn many_units_are_found_by_name() {
     let units = systemctl::parse(&answer);
     assert_eq!(units.len(), 20_000);
 }
+
+/// Alpine's spool is a link to `/etc/crontabs`, and there is no `/etc/crontab`.
+#[test]
+fn crontabs_of_busybox_are_read_once() {
+    let text = "30 4 * * 0 fstrim /data\n";
+    let host = Tree::default()
+        .whole()
+        .file("etc/crontabs/root", text)
+        .link("var/spool/cron/crontabs", "/etc/crontabs")
+        .read_on("alpine");
+    let jobs = host.jobs.expect("jobs are known");
+    assert_eq!(jobs.len(), 1, "{jobs:?}");
+    assert_eq!(jobs[0].defined_in, "etc/crontabs/root:1");
+}

@@ -1,12 +1,10 @@
 //! A plan for this host, or for the tree of `--root`.
 
 use super::args::{DEFAULT_DAYS, DEFAULT_WINDOW, EveryArg, Plan};
+use super::place::{self, Answered, JOURNAL, Note, NotedMount, is_directory, read};
 use super::slots::{self, Assigned, Wanted};
 use super::systemd;
-use super::written::{self, Answered, JOURNAL, Note, NotedMount};
-use crate::arguments::SourceArgs;
 use crate::commands::access::parse_endpoint;
-use crate::commands::source;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
 use edits::{Journal, Planned, Root};
@@ -37,7 +35,7 @@ const PACKAGED: &str = "/usr/bin/trimtab";
 /// When nothing is to be planned, a filesystem must not be trimmed, there are not enough slots, or something is in the
 /// way of `--apply`.
 pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answered, CommandError> {
-    let root = written::open(arguments)?;
+    let root = place::open(arguments)?;
     let facts = read(arguments, config)?;
     let mount_points = mount_points(arguments, &facts)?;
     let takeover = takeover(arguments, &facts, &mount_points)?;
@@ -108,7 +106,7 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
         }
         let zone = zone.iana_name().unwrap_or("UTC");
         apply(arguments, &root, &planned, (&mounts, zone, &stops), now)?;
-        if !written::is_told(arguments) && !planned.is_empty() {
+        if !place::is_told(arguments) && !planned.is_empty() {
             cautions.push(takes_effect(arguments, &facts));
         }
     }
@@ -141,31 +139,6 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
         cautions,
         ExitCode::SUCCESS,
     ))
-}
-
-/// Reads the host, or the tree.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn read(arguments: &Plan, config: &Config) -> Result<Host, CommandError> {
-    let opened = match &arguments.root {
-        Some(root) => source::stored(root, "directory")?,
-        None => source::live(),
-    };
-    let from = SourceArgs {
-        root: arguments.root.clone(),
-        data_path: Vec::new(),
-    };
-    let (facts, _) = source::read(&opened, &from, &config.check.data_paths)?;
-    Ok(facts)
-}
-
-/// Whether a mount point is a directory; of a tree nothing is mounted.
-pub fn is_directory(arguments: &Plan, path: &str) -> Result<bool, String> {
-    if arguments.root.is_some() {
-        return Ok(true);
-    }
-    trim::filesystem::is_directory(path).map_err(|error| error.to_string())
 }
 
 fn mount_points(arguments: &Plan, facts: &Host) -> Result<Vec<String>, CommandError> {
@@ -346,7 +319,7 @@ fn own_path() -> Result<String, CommandError> {
 
 fn stops(arguments: &Plan, takeover: &Takeover) -> Vec<String> {
     let stops = takeover.stops.iter();
-    if written::is_told(arguments) {
+    if place::is_told(arguments) {
         stops
             .filter(|timer| systemd::is_active(timer))
             .cloned()
@@ -363,7 +336,7 @@ fn apply(
     (mounts, zone, stops): (&[MountPlan], &str, &[String]),
     now: Timestamp,
 ) -> Result<(), CommandError> {
-    let earlier = Journal::<Note>::read(root, JOURNAL).map_err(written::failed)?;
+    let earlier = Journal::<Note>::read(root, JOURNAL).map_err(place::failed)?;
     let is_complete = earlier.is_none_or(|journal| journal.is_complete);
     if planned.is_empty() && stops.is_empty() && is_complete {
         return Ok(());
@@ -386,7 +359,7 @@ fn apply(
         note
     };
     let then = || {
-        if !written::is_told(arguments) {
+        if !place::is_told(arguments) {
             return Ok(());
         }
         let started = tell_systemd(mounts, stops);
@@ -402,7 +375,7 @@ fn apply(
     if matches!(done, Err(edits::JournalError::Then(_))) {
         let _ = systemd::systemctl(&["daemon-reload"]);
     }
-    done.map_err(written::failed)
+    done.map_err(place::failed)
 }
 
 fn tell_systemd(mounts: &[MountPlan], stops: &[String]) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod host;
+mod place;
 mod run;
 mod slots;
 mod systemd;

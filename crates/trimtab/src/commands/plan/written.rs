@@ -1,81 +1,21 @@
 //! What was written by an earlier `--apply`: taken back, or compared with what is there.
 
 use super::args::Plan;
-use super::{host, systemd};
+use super::place::{self, Answered, JOURNAL, Note, NotedMount, failed, is_told, open};
+use super::systemd;
 use crate::config::Config;
-use crate::error::{CommandError, Kind};
-use edits::{Found, Journal, JournalError, Root};
+use crate::error::CommandError;
+use edits::{Found, Journal};
 use jiff::Timestamp;
 use report::views::plan::{MountStatus, PlanAnswer, PlanStatus, Undone};
 use rules::TakeoverRequest;
-use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-/// Where it is written down, below the root.
-pub const JOURNAL: &str = "var/lib/trimtab/plan.json";
 /// State of passes on this host.
 const STATE_DIR: &str = "/var/lib/trimtab";
 /// A pass that did not finish for as long is told: the one after the next, and a day.
 const OVERDUE_DAYS: i64 = 15;
-
-/// What the journal keeps of a plan.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Note {
-    /// The filesystems.
-    pub mounts: Vec<NotedMount>,
-    /// Timers that ran before and were stopped.
-    pub stopped: Vec<String>,
-    /// When it was last applied.
-    pub applied_at: Timestamp,
-}
-
-/// A filesystem of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct NotedMount {
-    /// Its mount point.
-    pub mount_point: String,
-    /// When it is trimmed: `Tue 01:00`.
-    pub slot: String,
-    /// The zone of that.
-    pub zone: String,
-}
-
-/// An answer, cautions, and the exit code.
-pub type Answered = (PlanAnswer, Vec<String>, ExitCode);
-
-/// Opens the tree that is planned.
-///
-/// # Errors
-/// When it is no folder.
-pub fn open(arguments: &Plan) -> Result<Root, CommandError> {
-    let path = arguments.root.clone().unwrap_or_else(|| PathBuf::from("/"));
-    let failed = |error| {
-        let what = format!("--root {}", path.display());
-        CommandError::unreadable(&what, error)
-    };
-    let path = std::fs::canonicalize(&path).map_err(failed)?;
-    Root::open(path.clone()).map_err(failed)
-}
-
-/// Whether systemd of this host has to be told.
-pub fn is_told(arguments: &Plan) -> bool {
-    arguments.root.is_none() && systemd::is_running()
-}
-
-/// As an error of this command.
-pub fn failed(error: JournalError) -> CommandError {
-    let hint = match &error {
-        JournalError::Edited { .. } => {
-            "put those files back by hand, or as they were after --apply, and repeat it: \
-             what was there before is in /var/lib/trimtab/plan.json"
-        }
-        JournalError::Busy { .. } => "wait for it, and repeat the command",
-        JournalError::Invalid { .. } => "use the version of trimtab that has written it",
-        _ => "run it as root (sudo)",
-    };
-    CommandError::because(Kind::Environment, error).hint(hint)
-}
 
 /// Puts back what was changed.
 ///
@@ -149,7 +89,7 @@ pub fn status(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answe
         };
         return Ok((PlanAnswer::Status(none), Vec::new(), ExitCode::SUCCESS));
     };
-    let facts = host::read(arguments, config)?;
+    let facts = place::read(arguments, config)?;
     let mut drift = Vec::new();
     if !journal.is_complete {
         drift.push("an earlier run was killed before it was done.".to_owned());
@@ -172,7 +112,7 @@ pub fn status(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answe
     let request = TakeoverRequest {
         mount_points: &mount_points,
         may_edit_fstab: true,
-        is_directory: &|path| host::is_directory(arguments, path),
+        is_directory: &|path| place::is_directory(arguments, path),
     };
     match rules::takeover(&facts, &request) {
         Ok(takeover) => {
