@@ -48,13 +48,42 @@ echo "== the remedies for a disabled timer, as printed: a paced trim"
 systemctl disable --now fstrim.timer
 cp $trimtab /usr/bin/trimtab
 $trimtab check --exit-zero --select TRIM003 --data-path /mnt/data --format markdown >$out/markdown
+cp -a /etc /run/etc.before
 apply fix 1 || exit 30
-systemctl is-enabled trim-mnt-data.timer && systemctl is-active trim-mnt-data.timer || exit 31
-systemctl show trim-mnt-data.timer -p TimersCalendar -p NextElapseUSecRealtime
+systemctl is-enabled trimtab-trim@mnt-data.timer && systemctl is-active trimtab-trim@mnt-data.timer || exit 31
+systemctl show trimtab-trim@mnt-data.timer -p TimersCalendar -p NextElapseUSecRealtime
+mkdir $out/units && cp -r /etc/systemd/system/trimtab* $out/units/
 check paced
 apply undo 1 || exit 32
-systemctl is-active trim-mnt-data.timer && exit 33
+systemctl is-active trimtab-trim@mnt-data.timer && exit 33
 check undone
+# Names, targets of links, modes, owners and contents.
+listing() { (cd "$1" && find . -exec stat -c '%N %a %u %g' {} + | sort && find . -type f -exec md5sum {} + | sort); }
+unchanged() {
+    listing /run/etc.before >/run/before
+    listing /etc >/run/now
+    diff /run/before /run/now >"$out/$1.diff" && rm "$out/$1.diff"
+}
+unchanged undone || exit 36
+
+echo "== the same while it runs: it is stopped, and started again"
+systemctl enable --now fstrim.timer
+rm -rf /run/etc.before && cp -a /etc /run/etc.before
+trimtab plan --apply /mnt/data >$out/plan.text || exit 37
+systemctl is-active fstrim.timer && exit 38
+check planned
+trimtab plan --apply /mnt/data >$out/again.text || exit 39
+trimtab plan --status >$out/status.text || exit 40
+echo "== a package upgrade starts fstrim.timer again"
+systemctl unmask fstrim.timer && systemctl enable --now fstrim.timer
+check upgraded
+trimtab plan --status >$out/drift.text && exit 41
+trimtab plan --apply /mnt/data >$out/mended.text || exit 42
+systemctl is-active fstrim.timer && exit 43
+trimtab plan --undo >$out/undo.text || exit 44
+systemctl is-active fstrim.timer || exit 45
+unchanged taken-back || exit 46
+systemctl disable --now fstrim.timer
 
 echo "== and fstrim at a quiet time"
 apply fix 2 || exit 34

@@ -1,4 +1,4 @@
-//! Checks that a cluster is green: every copy of every shard is active.
+//! Checks that a cluster is green and at rest: every copy of every shard is active, and none moves.
 
 use bounded_http::{Client, Endpoint, HttpError};
 use serde::Deserialize;
@@ -17,6 +17,7 @@ struct Health {
     timed_out: bool,
     number_of_nodes: u64,
     initializing_shards: u64,
+    relocating_shards: u64,
     unassigned_shards: u64,
 }
 
@@ -87,6 +88,13 @@ fn check_green(health: &Health) -> Result<String, GreenError> {
         .collect();
     let counts = counts.join(", ");
     let status = match health.status {
+        // A trim slows both ends of a move.
+        Status::Green if health.unassigned_shards == 0 && health.relocating_shards > 0 => {
+            let moves = units::count(health.relocating_shards, "shard");
+            return Err(refused(format!(
+                "is green, and {moves} of it are being moved"
+            )));
+        }
         Status::Green if health.unassigned_shards == 0 => return Ok(name),
         Status::Green => return Err(refused(format!("is green, and yet has {counts}"))),
         Status::Yellow => "yellow",
@@ -111,7 +119,7 @@ mod tests {
         format!(
             r#"{{"cluster_name":"logs","status":"{status}","timed_out":{timed_out},
             "number_of_nodes":3,"number_of_data_nodes":3,"active_primary_shards":10,
-            "active_shards":20,"relocating_shards":1,"initializing_shards":{initializing},
+            "active_shards":20,"relocating_shards":0,"initializing_shards":{initializing},
             "unassigned_shards":{unassigned},"delayed_unassigned_shards":0,
             "number_of_pending_tasks":0,"number_of_in_flight_fetch":0,
             "task_max_waiting_in_queue_millis":0,"active_shards_percent_as_number":100.0}}"#
@@ -165,6 +173,13 @@ mod tests {
             assert!(matches!(error, GreenError::NotGreen { .. }), "{error}");
             assert_eq!(error.to_string(), words);
         }
+        let moving = body("green", 0, 0, false)
+            .replace("\"relocating_shards\":0", "\"relocating_shards\":2");
+        let error = ask(200, &moving).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cluster \"logs\" is green, and 2 shards of it are being moved"
+        );
         let error = ask(408, &body("red", 0, 0, true)).unwrap_err();
         assert!(matches!(error, GreenError::NotGreen { .. }), "{error}");
     }

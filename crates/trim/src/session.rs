@@ -29,6 +29,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// How often a cluster that is not green is asked again.
+const GREEN_INTERVAL: Duration = Duration::from_secs(30);
 /// Read rate of the drive probe: too low to be noticed, and enough to judge by.
 const PROBE_READS_PER_S: f64 = 20.0;
 
@@ -81,11 +83,11 @@ pub trait Surroundings {
     /// Error of these services.
     type Error: From<SessionError>;
 
-    /// Verifies that the cluster is green and returns its name; `None` if this was not requested.
+    /// Asks whether the cluster is green and at rest.
     ///
     /// # Errors
-    /// If it is not green, or cannot be queried.
-    fn require_green(&self) -> Result<Option<String>, Self::Error>;
+    /// If it cannot be queried.
+    fn cluster(&self) -> Result<ClusterState<Self::Error>, Self::Error>;
 
     /// Starts the probes of stores.
     ///
@@ -96,6 +98,22 @@ pub trait Surroundings {
     /// Explains a stack that swallowed discards, using freshly collected facts because it may have
     /// changed.
     fn explain_lost_discards(&self, filesystem: &Filesystem<'_>) -> Vec<Finding>;
+}
+
+/// Whether a cluster is in a state in which a pass may start.
+#[derive(Debug)]
+pub enum ClusterState<E> {
+    /// This was not requested.
+    NotAsked,
+    /// It is green and at rest; its name.
+    Green(String),
+    /// It is not.
+    NotGreen {
+        /// What it is: `cluster "logs" is yellow: 3 unassigned shards`.
+        why: String,
+        /// The error where nothing is waited for.
+        error: E,
+    },
 }
 
 /// Hidden first arguments that run this program's binary as a helper of a pass.
@@ -186,6 +204,11 @@ impl<S: Surroundings> Session<'_, S> {
             Ok(Waited::Open) => {}
             Ok(Waited::Ended(ended)) => return one.finish_early(ended, sink),
             Err(error) => return Err(one.undo_after(error.into(), sink)),
+        }
+        match one.wait_for_green(sink) {
+            Ok(Waited::Open) => {}
+            Ok(Waited::Ended(ended)) => return one.finish_early(ended, sink),
+            Err(error) => return Err(one.undo_after(error, sink)),
         }
         let began_at = Timestamp::now();
         let ready = pending
@@ -288,12 +311,50 @@ impl<S: Surroundings> OnePass<'_, S> {
         }
     }
 
+    /// Waits within the window until the cluster is green and at rest. Without a window it has to be so now.
+    fn wait_for_green(&self, sink: &mut dyn EventSink) -> Result<Waited, S::Error> {
+        let session = self.session;
+        let mut answer = session.surroundings.cluster()?;
+        let mut was_told = false;
+        loop {
+            let why = match answer {
+                ClusterState::NotAsked => return Ok(Waited::Open),
+                ClusterState::Green(name) => {
+                    sink.note(self.mount_point(), &format!("cluster {name} is green"));
+                    return Ok(Waited::Open);
+                }
+                ClusterState::NotGreen { error, .. } if session.request.windows.is_empty() => {
+                    return Err(error);
+                }
+                ClusterState::NotGreen { why, .. } => why,
+            };
+            if !was_told {
+                was_told = true;
+                sink.note(self.mount_point(), &format!("waiting, {why}"));
+            }
+            let pending = self.pending();
+            let waited = pending
+                .pause(
+                    GREEN_INTERVAL,
+                    &session.request.windows,
+                    &|| session.time_left(),
+                    &why,
+                )
+                .map_err(|source| self.state_error(source))?;
+            if let Waited::Ended(ended) = waited {
+                return Ok(Waited::Ended(ended));
+            }
+            // One that does not answer for a while is no better than one that is not green.
+            answer = match session.surroundings.cluster() {
+                Ok(answer) => answer,
+                Err(error) => ClusterState::NotGreen { why, error },
+            };
+        }
+    }
+
     fn prepare(&self, locks: &Locks, sink: &mut dyn EventSink) -> Result<Ready, S::Error> {
         let session = self.session;
         let layers = &self.forecast.layers;
-        if let Some(name) = session.surroundings.require_green()? {
-            sink.note(self.mount_point(), &format!("cluster {name} is green"));
-        }
         let probes = self.probes(&layers.leaves())?;
         let resume = self.resume.as_ref();
         let cursor = resume.map_or_else(Cursor::default, |checkpoint| checkpoint.cursor);

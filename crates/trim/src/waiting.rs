@@ -87,6 +87,40 @@ impl Pending<'_> {
         Ok(Waited::Open)
     }
 
+    /// Waits for a while, for the reason `why`, unless the window closes, the deadline passes or the pass is to end.
+    ///
+    /// # Errors
+    /// If the checkpoint for `--status` cannot be written.
+    pub(crate) fn pause(
+        self,
+        pause: Duration,
+        windows: &Windows,
+        time_left: &dyn Fn() -> Option<Duration>,
+        why: &str,
+    ) -> Result<Waited, StateError> {
+        let mut windows = windows.clone();
+        let key = self.target.identity.key();
+        self.save(&format!("{WAITING}{why}"))?;
+        let until = self.clock.elapsed() + pause;
+        let ended = |what: &str| {
+            let reason = format!("{why}, and {what}");
+            Ok(Waited::Ended(Ended::Stopped { reason }))
+        };
+        while self.clock.elapsed() < until {
+            if let Some(ended) = requested_end(self.stop, self.state, &key) {
+                return Ok(Waited::Ended(ended));
+            }
+            if windows.closed(self.clock.wall()).is_some() {
+                return ended("the window is over");
+            }
+            if time_left().is_some_and(|left| left.is_zero()) {
+                return ended("the deadline has passed");
+            }
+            self.clock.sleep(CHECK_INTERVAL);
+        }
+        Ok(Waited::Open)
+    }
+
     /// Records for `--status` that the pass has begun, though it has not freed anything yet.
     ///
     /// # Errors

@@ -202,6 +202,7 @@ fn weekly() -> Schedule {
         cron: "0 1 * * 2".to_owned(),
         window: "01:00-05:00".to_owned(),
         zone: None,
+        window_zone: None,
         deadline: "4h".to_owned(),
     }
 }

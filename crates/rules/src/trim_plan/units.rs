@@ -65,8 +65,10 @@ pub struct Schedule {
     pub cron: String,
     /// For `--window`: `01:00-05:00`.
     pub window: String,
-    /// Zone of both, if it is not the host's own.
+    /// Zone of these, if it is not the host's own.
     pub zone: Option<String>,
+    /// Zone of the window, which a host without /etc/localtime does not know.
+    pub window_zone: Option<String>,
     /// For `--deadline`: `4h`.
     pub deadline: String,
 }
@@ -100,7 +102,7 @@ pub fn schedule(
         });
     }
     let mut options = format!("--window {}", schedule.window);
-    if let Some(zone) = &schedule.zone {
+    if let Some(zone) = schedule.zone.as_ref().or(schedule.window_zone.as_ref()) {
         let _ = write!(options, " --tz {zone}");
     }
     let _ = write!(options, " --deadline {}", schedule.deadline);

@@ -71,7 +71,7 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
             timer_template: &program.template,
             options: &options,
         };
-        let schedule = slots::schedule(assigned, zone_name.clone());
+        let schedule = slots::schedule(assigned, zone_name.as_deref(), hosts_zone.as_ref());
         match rules::schedule(Scheduler::of(&facts), &mount.mount_point, &schedule, units) {
             Ok(edits) => wanted.extend(edits),
             Err(why) if blocked.contains(&why) => {}

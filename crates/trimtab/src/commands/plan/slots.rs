@@ -237,12 +237,17 @@ pub fn planned_node(
 }
 
 /// A slot, as units and crontabs have it.
-pub fn schedule(Assigned { slot, deadline }: &Assigned, zone_name: Option<String>) -> Schedule {
+pub fn schedule(
+    Assigned { slot, deadline }: &Assigned,
+    zone_name: Option<&str>,
+    hosts_zone: Option<&TimeZone>,
+) -> Schedule {
     Schedule {
         calendar: slot.calendar(None),
         cron: slot.cron(),
         window: slot.window(),
-        zone: zone_name,
+        zone: zone_name.map(str::to_owned),
+        window_zone: hosts_zone.is_none().then(|| "UTC".to_owned()),
         deadline: units::duration::argument(*deadline),
     }
 }

@@ -28,7 +28,7 @@ use trim::pass::Ended;
 use trim::probe::Probe;
 use trim::request::{self, Request};
 use trim::resume::ResumeCommand;
-use trim::session::{self, HelperNames, Session, Surroundings};
+use trim::session::{self, ClusterState, HelperNames, Session, Surroundings};
 use trim::state::State;
 use trim::stop::Stop;
 use trim::{privilege, signals};
@@ -208,12 +208,11 @@ impl Wiring<'_> {
 impl Surroundings for Wiring<'_> {
     type Error = PassError;
 
-    fn require_green(&self) -> Result<Option<String>, PassError> {
+    fn cluster(&self) -> Result<ClusterState<PassError>, PassError> {
         let Some(url) = &self.options.require_green else {
-            return Ok(None);
+            return Ok(ClusterState::NotAsked);
         };
-        let name = store_probe::require_green(url, self.http_options()?)?;
-        Ok(Some(name))
+        Ok(store_probe::cluster_state(url, self.http_options()?)?)
     }
 
     fn store_probes(&self, clock: SystemClock) -> Result<Vec<Box<dyn Probe>>, PassError> {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use trim::clock::Clock;
 use trim::probe::store::command::{CommandError as ProgramError, CommandProbe};
 use trim::probe::store::{Ask, Question, StoreProbe};
+use trim::session::ClusterState;
 use units::escape;
 
 /// Maximum number of pending requests to a URL.
@@ -39,18 +40,32 @@ impl StoreProbeOptions {
     }
 }
 
-/// Queries the cluster of `--require-green` once and returns its name, quoted.
+/// Queries the cluster of `--require-green` once.
 ///
 /// # Errors
-/// A refusal if it is not green, a usage or environment error if it cannot be queried.
-pub fn require_green(url: &str, options: bounded_http::Options) -> Result<String, CommandError> {
+/// A usage or environment error if it cannot be queried.
+pub fn cluster_state<E: From<CommandError>>(
+    url: &str,
+    options: bounded_http::Options,
+) -> Result<ClusterState<E>, CommandError> {
     let endpoint = parse_endpoint(url, "--require-green")?;
     let client = access::client(options, &endpoint)?;
-    cluster::require_green(&client, &endpoint).map_err(|error| match error {
-        GreenError::NotGreen { .. } => CommandError::because(Kind::Refused, error)
-            .hint("wait until it is green, or start without --require-green"),
-        GreenError::Http(error) => CommandError::from(error).at("--require-green"),
-    })
+    match cluster::require_green(&client, &endpoint) {
+        Ok(name) => Ok(ClusterState::Green(name)),
+        Err(GreenError::NotGreen { name, why }) => {
+            let error = GreenError::NotGreen { name, why };
+            Ok(ClusterState::NotGreen {
+                why: error.to_string(),
+                error: CommandError::because(Kind::Refused, error)
+                    .hint(
+                        "wait until it is green, or start without --require-green; within a --window a pass waits by \
+                         itself",
+                    )
+                    .into(),
+            })
+        }
+        Err(GreenError::Http(error)) => Err(CommandError::from(error).at("--require-green")),
+    }
 }
 
 struct UrlProbe {
