@@ -46,6 +46,7 @@ impl Contents {
     }
 
     /// The same file with other bytes.
+    #[must_use]
     pub fn with_bytes(&self, bytes: Vec<u8>) -> Self {
         Self {
             bytes: Bytes(bytes),

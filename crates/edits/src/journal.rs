@@ -194,12 +194,11 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
             // Of what is stuck the journal has to know.
             if !matches!(error, JournalError::Change(ChangeError::Stuck { .. })) {
                 remove_folders(root, &made)?;
-                match earlier {
-                    Some(earlier) => earlier.write(root, path)?,
-                    None => {
-                        remove(root, path)?;
-                        remove_folders(root, &journal.own_folders)?;
-                    }
+                if let Some(earlier) = earlier {
+                    earlier.write(root, path)?;
+                } else {
+                    remove(root, path)?;
+                    remove_folders(root, &journal.own_folders)?;
                 }
             }
             return Err(error);
@@ -257,7 +256,7 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
                 name: change.name.clone(),
                 before: change.before.clone(),
                 after: change.after.clone(),
-                lines: lines.to_vec(),
+                lines: lines.clone(),
             }),
         }
     }

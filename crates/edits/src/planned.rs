@@ -231,6 +231,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn an_option_is_added_to_the_right_line_only() {
@@ -365,7 +366,6 @@ mod tests {
             String::new(),
         )];
         assert_eq!(planned(&root, &unexecutable).unwrap(), []);
-        use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(
             folder.path().join("etc/a"),
             fs::Permissions::from_mode(0o755),

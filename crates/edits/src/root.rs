@@ -100,7 +100,7 @@ impl Root {
             .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         match folder.0.make_folder(name, mode.unwrap_or(FOLDER_MODE)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            made => made.map(drop),
+            done => done.map(drop),
         }
     }
 

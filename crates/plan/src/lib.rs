@@ -5,7 +5,9 @@
 //! meet every few weeks or in every week. Pure: zones and times are arguments.
 
 mod overlap;
+mod quiet;
 mod slots;
 
 pub use overlap::overlap_probability;
+pub use quiet::{LoadCurve, QuietWindow, WeekLoad};
 pub use slots::{Every, Refusal, Request, Slot, Window, assign, slot_len_s};

@@ -57,6 +57,8 @@ pub struct HostPlan {
     pub is_applied: bool,
     /// The filesystems.
     pub mounts: Vec<MountPlan>,
+    /// The load by which their hours were chosen; `null` if they were named.
+    pub measured: Option<Measured>,
     /// What their interval is chosen from.
     pub interval: Vec<Interval>,
     /// The slots of all nodes, if others were named.
@@ -72,6 +74,23 @@ pub struct HostPlan {
     /// The arguments of the call, quoted for a shell.
     #[serde(skip)]
     pub command: String,
+}
+
+/// A history of load that the slot was chosen by.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Measured {
+    /// Where it was read.
+    pub source: String,
+    /// Its curves, each relative to what is high for it.
+    pub series: u64,
+    /// Its length in seconds.
+    pub span_s: f64,
+    /// The load of the slot's hours as a share of the mean.
+    pub share: f64,
+    /// Whether that is quiet: half of the mean or less.
+    pub is_quiet: bool,
+    /// Whether it is too short to tell the days of the week apart.
+    pub is_one_day: bool,
 }
 
 /// How much is written between two trims, and how much may be.
@@ -258,6 +277,7 @@ fn of_host(plan: &HostPlan) -> Page {
         .iter()
         .map(|interval| interval_words(interval, plan))
         .collect();
+    notes.extend(plan.measured.as_ref().map(measured_words));
     notes.extend(added);
     if let Some(nodes) = &plan.nodes {
         notes.push(slots_lead(nodes));
@@ -381,6 +401,22 @@ fn host_lead(plan: &HostPlan) -> String {
     };
     format!(
         "{verb} {list}{more}, in small steps that wait while the drives are busy.{others} The first pass is due on {first}."
+    )
+}
+
+/// Why these hours, in one sentence.
+fn measured_words(measured: &Measured) -> String {
+    let days = if measured.is_one_day {
+        "; it is too short to tell the days apart"
+    } else {
+        ""
+    };
+    format!(
+        "In {} ({} of {}) these hours have {} of the mean load{days}.",
+        measured.source,
+        units::seconds(measured.span_s),
+        units::count(measured.series, "curve"),
+        units::share::score(measured.share),
     )
 }
 

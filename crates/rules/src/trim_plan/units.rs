@@ -244,7 +244,7 @@ fn escaped(path: &str) -> String {
             b'/' => name.push('-'),
             b'.' if at == 0 => name.push_str("\\x2e"),
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b':' | b'_' | b'.' => {
-                name.push(char::from(byte))
+                name.push(char::from(byte));
             }
             other => {
                 let _ = write!(name, "\\x{other:02x}");

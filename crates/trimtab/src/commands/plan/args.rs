@@ -87,6 +87,11 @@ pub struct Plan {
     )]
     pub days: Vec<Day>,
 
+    /// Choose --window and --days by the load in this history, higher being busier: a CSV, a log of iostat or
+    /// sar, MongoDB's diagnostic.data, or what `explain --save` wrote
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["peers", "window", "days"])]
+    pub load: Option<PathBuf>,
+
     /// How often each filesystem is trimmed [default: week; day, if more is written in a week than there
     /// is room for between two trims; with --peers week]
     #[arg(long, value_name = "week|day", hide_possible_values = true, value_enum)]

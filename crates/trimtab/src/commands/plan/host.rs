@@ -2,7 +2,8 @@
 
 use super::args::{DEFAULT_DAYS, DEFAULT_WINDOW, EveryArg, Plan};
 use super::place::{self, Answered, JOURNAL, Note, NotedMount, is_directory, read};
-use super::slots::{self, Assigned, Wanted};
+use super::quiet;
+use super::slots::{self, Assigned, Hours, Wanted};
 use super::systemd;
 use crate::commands::access::parse_endpoint;
 use crate::config::Config;
@@ -13,7 +14,9 @@ use jiff::Timestamp;
 use linux::folder::{Folder, OthersWrite};
 use plan::Every;
 use report::views::plan::{FileChange, HostPlan, Interval, MountPlan, Obstacle, PlanAnswer};
-use rules::{PlannedMount, Room, Scheduler, Takeover, TakeoverRequest, UnitOptions};
+use rules::{
+    Blocked, PlannedMount, Room, Schedule, Scheduler, Takeover, TakeoverRequest, UnitOptions,
+};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -54,41 +57,46 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
         zone: &zone,
         now,
     };
+    let mut measured = None;
     let (all, own): (Vec<Assigned>, usize) = if arguments.peers.is_empty() {
         let busy = rules::busy_times(&facts);
-        (slots::alone(arguments, wanted_slots, &busy)?, 0)
+        let hours = match &arguments.load {
+            Some(path) => {
+                let (hours, load) = quiet::hours(arguments, path, &zone, &mut cautions)?;
+                measured = Some(load);
+                hours
+            }
+            None => Hours::of(arguments),
+        };
+        (slots::alone(arguments, &hours, wanted_slots, &busy)?, 0)
     } else {
         (slots::shared(arguments, wanted_slots)?, node * count)
     };
     let program = program(arguments, &root, &mut cautions)?;
+    let own = takeover.mounts.iter().zip(&all[own..]);
     let mut blocked = takeover.blocked.clone();
     let mut wanted: Vec<(Edit, String)> = Vec::new();
     let mut mounts = Vec::new();
-    for (mount, assigned) in takeover.mounts.iter().zip(&all[own..]) {
-        let options = options(arguments, mount)?;
-        let units = UnitOptions {
-            program: program.program.as_deref(),
-            timer_template: &program.template,
-            options: &options,
-        };
+    for (mount, assigned) in own {
+        let slot = slots::planned_node(
+            &mount.mount_point,
+            assigned,
+            &zone,
+            zone_name.as_deref(),
+            now,
+        );
+        mounts.push(MountPlan {
+            mount_point: mount.mount_point.clone(),
+            loses: mount.loses.clone(),
+            slot,
+            deadline_s: assigned.deadline.as_secs_f64(),
+        });
         let schedule = slots::schedule(assigned, zone_name.as_deref(), hosts_zone.as_ref());
-        match rules::schedule(Scheduler::of(&facts), &mount.mount_point, &schedule, units) {
+        match scheduled(arguments, &facts, &program, mount, &schedule)? {
             Ok(edits) => wanted.extend(edits),
             Err(why) if blocked.contains(&why) => {}
             Err(why) => blocked.push(why),
         }
-        mounts.push(MountPlan {
-            mount_point: mount.mount_point.clone(),
-            loses: mount.loses.clone(),
-            slot: slots::planned_node(
-                &mount.mount_point,
-                assigned,
-                &zone,
-                zone_name.as_deref(),
-                now,
-            ),
-            deadline_s: assigned.deadline.as_secs_f64(),
-        });
     }
     // Its own trim first: a run that is killed in between leaves two rather than none.
     wanted.extend(takeover.edits.iter().cloned());
@@ -98,12 +106,7 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
     })?;
     let stops = stops(arguments, &takeover);
     if arguments.apply {
-        if let Some(first) = blocked.first() {
-            let others = blocked.iter().skip(1).map(|blocked| blocked.why.clone());
-            let error = CommandError::new(Kind::Refused, format!("not applied: {}", first.why));
-            let error = error.hint(first.hint.clone());
-            return Err(others.fold(error, CommandError::hint));
-        }
+        refuse_blocked(&blocked)?;
         let zone = zone.iana_name().unwrap_or("UTC");
         apply(arguments, &root, &planned, (&mounts, zone, &stops), now)?;
         if !place::is_told(arguments) && !planned.is_empty() {
@@ -113,16 +116,10 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
     let answer = HostPlan {
         is_applied: arguments.apply,
         interval,
+        measured,
         nodes: (!arguments.peers.is_empty()).then(|| slots::nodes(arguments, &all, wanted_slots)),
         mounts,
-        changes: planned
-            .iter()
-            .map(|planned| FileChange {
-                path: format!("/{}", planned.change.name),
-                why: planned.change.what.clone(),
-                diff: edits::diff(&planned.change),
-            })
-            .collect(),
+        changes: planned.iter().map(shown).collect(),
         others: takeover.others.clone(),
         stops,
         blocked: blocked
@@ -139,6 +136,46 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
         cautions,
         ExitCode::SUCCESS,
     ))
+}
+
+/// What makes this host trim a mount point by a schedule, or what is in the way.
+fn scheduled(
+    arguments: &Plan,
+    facts: &Host,
+    program: &Program,
+    mount: &PlannedMount,
+    schedule: &Schedule,
+) -> Result<Result<Vec<(Edit, String)>, Blocked>, CommandError> {
+    let options = options(arguments, mount)?;
+    let units = UnitOptions {
+        program: program.program.as_deref(),
+        timer_template: &program.template,
+        options: &options,
+    };
+    let scheduler = Scheduler::of(facts);
+    Ok(rules::schedule(
+        scheduler,
+        &mount.mount_point,
+        schedule,
+        units,
+    ))
+}
+
+fn refuse_blocked(blocked: &[Blocked]) -> Result<(), CommandError> {
+    let Some((first, others)) = blocked.split_first() else {
+        return Ok(());
+    };
+    let error = CommandError::new(Kind::Refused, format!("not applied: {}", first.why));
+    let others = others.iter().map(|blocked| blocked.why.clone());
+    Err(others.fold(error.hint(first.hint.clone()), CommandError::hint))
+}
+
+fn shown(planned: &Planned) -> FileChange {
+    FileChange {
+        path: format!("/{}", planned.change.name),
+        why: planned.change.what.clone(),
+        diff: edits::diff(&planned.change),
+    }
 }
 
 fn mount_points(arguments: &Plan, facts: &Host) -> Result<Vec<String>, CommandError> {
@@ -237,15 +274,12 @@ fn node(arguments: &Plan, facts: &Host) -> Result<usize, CommandError> {
         .iter()
         .enumerate()
         .filter(|(_, peer)| is_it(peer));
-    match (found.next(), found.next()) {
-        (Some((at, _)), None) => Ok(at),
-        _ => {
-            let name = name.unwrap_or("this host, whose name is not known,");
-            let message = format!("{name} is not one of --peers {}", arguments.peers.join(","));
-            Err(CommandError::new(Kind::Usage, message)
-                .hint("--node NODE says which of them this host is"))
-        }
+    if let (Some((at, _)), None) = (found.next(), found.next()) {
+        return Ok(at);
     }
+    let name = name.unwrap_or("this host, whose name is not known,");
+    let message = format!("{name} is not one of --peers {}", arguments.peers.join(","));
+    Err(CommandError::new(Kind::Usage, message).hint("--node NODE says which of them this host is"))
 }
 
 /// Options that the units get besides their window.
@@ -437,6 +471,13 @@ fn again(arguments: &Plan) -> String {
             .as_ref()
             .and_then(|zone| zone.iana_name())
             .map(str::to_owned),
+    );
+    option(
+        "--load",
+        arguments
+            .load
+            .as_ref()
+            .map(|path| path.display().to_string()),
     );
     option("--require-green", arguments.require_green.clone());
     option(

@@ -3,6 +3,7 @@
 pub mod args;
 mod host;
 mod place;
+mod quiet;
 mod run;
 mod slots;
 mod systemd;

@@ -87,22 +87,40 @@ pub struct Wanted<'a> {
     pub now: Timestamp,
 }
 
+/// The hours in which passes may run.
+#[derive(Debug, Clone)]
+pub struct Hours {
+    /// Those of each day.
+    pub window: Window,
+    /// The days, in the order of preference.
+    pub days: Vec<Weekday>,
+}
+
+impl Hours {
+    /// Those of `--window` and `--days`.
+    pub fn of(arguments: &Plan) -> Self {
+        Self {
+            window: Window {
+                from: arguments.window.opening(),
+                len_s: arguments.window.len_s(),
+            },
+            days: arguments.days.iter().map(|&day| day.into()).collect(),
+        }
+    }
+}
+
 fn assign(
-    arguments: &Plan,
+    hours: &Hours,
     wanted: Wanted<'_>,
     (passes, len_s): (usize, u32),
     busy: &[(u32, u32)],
 ) -> Result<Vec<Slot>, Refusal> {
-    let days: Vec<Weekday> = arguments.days.iter().map(|&day| day.into()).collect();
     plan::assign(&Request {
         passes,
         len_s,
-        window: Window {
-            from: arguments.window.opening(),
-            len_s: arguments.window.len_s(),
-        },
+        window: hours.window,
         every: wanted.every,
-        days: &days,
+        days: &hours.days,
         zone: wanted.zone,
         from: wanted.now,
         busy,
@@ -115,10 +133,11 @@ fn assign(
 /// When there is not even room for an hour, or for `--pass`.
 pub fn alone(
     arguments: &Plan,
+    hours: &Hours,
     wanted: Wanted<'_>,
     busy: &[(u32, u32)],
 ) -> Result<Vec<Assigned>, CommandError> {
-    let window_s = arguments.window.len_s();
+    let window_s = hours.window.len_s;
     let lens: Vec<(u32, Duration)> = match arguments.pass {
         Some(pass) => vec![(plan::slot_len_s(pass.as_secs()), pass)],
         None => [1, 2, 4]
@@ -130,7 +149,7 @@ pub fn alone(
     };
     let mut refusal = None;
     for (len_s, deadline) in lens {
-        match assign(arguments, wanted, (wanted.mounts, len_s), busy) {
+        match assign(hours, wanted, (wanted.mounts, len_s), busy) {
             Ok(slots) => {
                 return Ok(slots
                     .into_iter()
@@ -156,7 +175,7 @@ pub fn shared(arguments: &Plan, wanted: Wanted<'_>) -> Result<Vec<Assigned>, Com
     let pass = pass(arguments);
     let passes = arguments.peers.len().saturating_mul(wanted.mounts);
     let len_s = plan::slot_len_s(pass.as_secs());
-    let slots = assign(arguments, wanted, (passes, len_s), &[]).map_err(|refusal| {
+    let slots = assign(&Hours::of(arguments), wanted, (passes, len_s), &[]).map_err(|refusal| {
         let message = format!("no plan without overlaps: {refusal}");
         CommandError::new(Kind::Input, message).hint(
             "a slot is a pass and a margin: widen --window, add --days, or name a shorter --pass (a pass that does not \
