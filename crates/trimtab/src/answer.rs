@@ -179,7 +179,7 @@ pub enum Medium {
 /// Renders a result in the chosen format and writes it to its destination.
 #[derive(Debug)]
 pub struct Delivery<'a> {
-    arguments: &'a AnswerArgs,
+    output: &'a OutputArgs,
     /// Output format.
     pub format: Format,
 }
@@ -192,6 +192,15 @@ impl<'a> Delivery<'a> {
     pub fn of(arguments: &'a AnswerArgs, configured: Option<Format>) -> Result<Self, CommandError> {
         let file = arguments.output.file();
         let format = resolve_format(arguments.format, file, configured, format_of)?;
+        Self::in_format(&arguments.output, format.unwrap_or_default())
+    }
+
+    /// As [`Self::of`], where the format is known.
+    ///
+    /// # Errors
+    /// When the file's folder does not exist.
+    pub fn in_format(output: &'a OutputArgs, format: Format) -> Result<Self, CommandError> {
+        let file = output.file();
         // Before anything that takes an hour.
         let folder = file
             .and_then(Path::parent)
@@ -201,10 +210,7 @@ impl<'a> Delivery<'a> {
         {
             return Err(unwritable(file, "its folder does not exist"));
         }
-        Ok(Self {
-            arguments,
-            format: format.unwrap_or_default(),
-        })
+        Ok(Self { output, format })
     }
 
     /// Renders the result and writes it to its destination.
@@ -216,7 +222,7 @@ impl<'a> Delivery<'a> {
         page: impl FnOnce(Medium) -> Page,
         json: impl FnOnce() -> String,
     ) -> Result<(), CommandError> {
-        let output = &self.arguments.output;
+        let output = self.output;
         output.write(&match self.format {
             Format::Text => page::terminal(&page(Medium::Terminal), &output.terminal()),
             Format::Json => json(),

@@ -1,7 +1,7 @@
 //! Arguments of `trimtab plan`.
 #![allow(clippy::doc_markdown)] // help shows no backticks
 
-use crate::answer::AnswerArgs;
+use crate::answer::{self, OutputArgs};
 use crate::values;
 use clap::{ArgGroup, Args, ValueEnum};
 use jiff::civil::Weekday;
@@ -34,7 +34,8 @@ pub const DEFAULT_DAYS: &str = "tue,wed,thu,sat,sun,fri,mon";
     sudo trimtab plan --status            is what was written what runs?\n  \
     sudo trimtab plan --undo              put everything back, byte for byte\n  \
     trimtab plan --peers es1,es2,es3      slots for the nodes of a cluster\n  \
-    sudo trimtab plan --apply /data --peers es1,es2,es3   the same call on each\n\n\
+    sudo trimtab plan --apply /data --peers es1,es2,es3   the same call on each\n  \
+    trimtab plan --fstab /data --peers es1,es2,es3 -o plan.yml   for Ansible\n\n\
     Slots go to nodes in the order in which they are named: name a replica set's\n\
     primary last.\n\n\
     Exit codes: 0 done, or shown; 1 --status: the plan is not in effect; 2 refused\n\
@@ -117,8 +118,54 @@ pub struct Plan {
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
 
+    /// Output format; ansible is a playbook that plans on each of --peers [default: from the extension of
+    /// -o FILE, else text]
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub format: Option<PlanFormat>,
+
     #[command(flatten)]
-    pub answer: AnswerArgs,
+    pub output: OutputArgs,
+}
+
+/// Output formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlanFormat {
+    /// Plain text
+    Text,
+    /// JSON (see --schema)
+    Json,
+    /// Markdown for tickets
+    Markdown,
+    /// Self-contained HTML page
+    Html,
+    /// Ansible playbook
+    Ansible,
+}
+
+impl PlanFormat {
+    /// The format for a lower-case file extension.
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        Some(match extension {
+            "yml" | "yaml" => Self::Ansible,
+            _ => match answer::format_of(extension)? {
+                answer::Format::Text => Self::Text,
+                answer::Format::Json => Self::Json,
+                answer::Format::Markdown => Self::Markdown,
+                answer::Format::Html => Self::Html,
+            },
+        })
+    }
+
+    /// As the format of an answer; `None` for a playbook.
+    pub fn of_answer(self) -> Option<answer::Format> {
+        Some(match self {
+            Self::Text => answer::Format::Text,
+            Self::Json => answer::Format::Json,
+            Self::Markdown => answer::Format::Markdown,
+            Self::Html => answer::Format::Html,
+            Self::Ansible => return None,
+        })
+    }
 }
 /// How often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -176,4 +223,61 @@ impl From<Day> for Weekday {
             Day::Sun => Self::Sunday,
         }
     }
+}
+
+/// The arguments of a call, without what it does, for a command that is printed.
+pub fn words(arguments: &Plan) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            words.push(name.to_owned());
+            words.push(value);
+        }
+    };
+    option(
+        "--peers",
+        (!arguments.peers.is_empty()).then(|| arguments.peers.join(",")),
+    );
+    option("--node", arguments.node.clone());
+    option(
+        "--every",
+        arguments.every.map(|every| match every {
+            EveryArg::Week => "week".to_owned(),
+            EveryArg::Day => "day".to_owned(),
+        }),
+    );
+    let days: Vec<String> = arguments.days.iter().map(ToString::to_string).collect();
+    let days = days.join(",");
+    option("--days", (days != DEFAULT_DAYS).then_some(days));
+    option("--pass", arguments.pass.map(units::duration::argument));
+    let window = arguments.window.to_string();
+    option("--window", (window != DEFAULT_WINDOW).then_some(window));
+    option(
+        "--tz",
+        arguments
+            .tz
+            .as_ref()
+            .and_then(|zone| zone.iana_name())
+            .map(str::to_owned),
+    );
+    option(
+        "--load",
+        arguments
+            .load
+            .as_ref()
+            .map(|path| path.display().to_string()),
+    );
+    option("--require-green", arguments.require_green.clone());
+    option(
+        "--root",
+        arguments
+            .root
+            .as_ref()
+            .map(|root| root.display().to_string()),
+    );
+    if arguments.fstab {
+        words.push("--fstab".to_owned());
+    }
+    words.extend(arguments.mounts.iter().cloned());
+    words
 }

@@ -1,6 +1,6 @@
 //! A plan for this host, or for the tree of `--root`.
 
-use super::args::{DEFAULT_DAYS, DEFAULT_WINDOW, EveryArg, Plan};
+use super::args::{Plan, words};
 use super::place::{self, Answered, JOURNAL, Note, NotedMount, is_directory, read};
 use super::quiet;
 use super::slots::{self, Assigned, Hours, Wanted};
@@ -75,6 +75,7 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
     let program = program(arguments, &root, &mut cautions)?;
     let own = takeover.mounts.iter().zip(&all[own..]);
     let mut blocked = takeover.blocked.clone();
+    blocked.extend(unnamed(arguments, &takeover));
     let mut wanted: Vec<(Edit, String)> = Vec::new();
     let mut mounts = Vec::new();
     for (mount, assigned) in own {
@@ -129,13 +130,42 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
                 hint: blocked.hint,
             })
             .collect(),
-        command: again(arguments),
+        command: shlex::try_join(words(arguments).iter().map(String::as_str)).unwrap_or_default(),
     };
     Ok((
         PlanAnswer::Host(Box::new(answer)),
         cautions,
         ExitCode::SUCCESS,
     ))
+}
+
+/// What is in the way of a plan for several nodes: all of them have to count the same filesystems, or their slots would
+/// differ.
+fn unnamed(arguments: &Plan, takeover: &Takeover) -> Option<Blocked> {
+    if arguments.peers.is_empty() {
+        return None;
+    }
+    if takeover.mounts.len() < arguments.mounts.len() {
+        return Some(Blocked {
+            why: "some of the mount points are of one filesystem".to_owned(),
+            hint: "name each filesystem once, by the same mount point on each node".to_owned(),
+        });
+    }
+    let mut mounts = takeover.mounts.iter();
+    let added = mounts.find(|mount| mount.loses.is_some())?;
+    let job = added.loses.as_ref()?;
+    let mounts: Vec<&str> = takeover
+        .mounts
+        .iter()
+        .map(|mount| mount.mount_point.as_str())
+        .collect();
+    Some(Blocked {
+        why: format!("{job} would end, which trims {} as well", added.mount_point),
+        hint: format!(
+            "name it too, the same on each node: trimtab plan {} --peers ...",
+            mounts.join(" ")
+        ),
+    })
 }
 
 /// What makes this host trim a mount point by a schedule, or what is in the way.
@@ -435,61 +465,4 @@ fn takes_effect(arguments: &Plan, facts: &Host) -> String {
             "busybox' crond reads it within an hour, or once it is restarted".to_owned()
         }
     }
-}
-
-/// The arguments of this call, for a command that is printed.
-fn again(arguments: &Plan) -> String {
-    let mut words: Vec<String> = Vec::new();
-    let mut option = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            words.push(name.to_owned());
-            words.push(value);
-        }
-    };
-    option(
-        "--peers",
-        (!arguments.peers.is_empty()).then(|| arguments.peers.join(",")),
-    );
-    option("--node", arguments.node.clone());
-    option(
-        "--every",
-        arguments.every.map(|every| match every {
-            EveryArg::Week => "week".to_owned(),
-            EveryArg::Day => "day".to_owned(),
-        }),
-    );
-    let days: Vec<String> = arguments.days.iter().map(ToString::to_string).collect();
-    let days = days.join(",");
-    option("--days", (days != DEFAULT_DAYS).then_some(days));
-    option("--pass", arguments.pass.map(units::duration::argument));
-    let window = arguments.window.to_string();
-    option("--window", (window != DEFAULT_WINDOW).then_some(window));
-    option(
-        "--tz",
-        arguments
-            .tz
-            .as_ref()
-            .and_then(|zone| zone.iana_name())
-            .map(str::to_owned),
-    );
-    option(
-        "--load",
-        arguments
-            .load
-            .as_ref()
-            .map(|path| path.display().to_string()),
-    );
-    option("--require-green", arguments.require_green.clone());
-    option(
-        "--root",
-        arguments
-            .root
-            .as_ref()
-            .map(|root| root.display().to_string()),
-    );
-    if arguments.fstab {
-        words.push("--fstab".to_owned());
-    }
-    words.extend(arguments.mounts.iter().cloned());
-    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default()
 }

@@ -3,6 +3,7 @@
 pub mod args;
 mod host;
 mod place;
+mod playbook;
 mod quiet;
 mod run;
 mod slots;

@@ -1,7 +1,7 @@
 //! Runs `trimtab plan`.
 
-use super::args::Plan;
-use super::{host, slots, written};
+use super::args::{Plan, PlanFormat};
+use super::{host, playbook, slots, written};
 use crate::answer::{self, Delivery};
 use crate::config::Config;
 use crate::error::CommandError;
@@ -15,14 +15,21 @@ use std::process::ExitCode;
 /// When an argument is invalid, there are more nodes than slots, or a filesystem must not be trimmed or could not be
 /// planned: nothing was changed then.
 pub fn run(arguments: &Plan, config: &Config) -> Result<ExitCode, CommandError> {
-    if arguments.answer.output.schema {
+    if arguments.output.schema {
         output::print(&report::schema_of::<PlanAnswer>())?;
         return Ok(ExitCode::SUCCESS);
     }
     // Before anything is changed.
-    let delivery = Delivery::of(&arguments.answer, None)?;
+    let file = arguments.output.file();
+    let format = answer::resolve_format(arguments.format, file, None, PlanFormat::of_extension)?;
+    let format = format.unwrap_or(PlanFormat::Text);
     let now = answer::generated_at()?;
     slots::validate(arguments)?;
+    let Some(format) = format.of_answer() else {
+        arguments.output.write(&playbook::of(arguments, now)?)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let delivery = Delivery::in_format(&arguments.output, format)?;
     let source = arguments.root.as_ref();
     let mut source =
         source.map_or_else(|| "this host".to_owned(), |root| root.display().to_string());
