@@ -174,9 +174,26 @@ impl View<'_, '_> {
         blocks
     }
 
+    /// Whether a trim that takes all of a filesystem at once is the likeliest cause of a pattern.
+    fn blames_trim(&self) -> bool {
+        let mut verdicts = self.report.analysis.series.iter();
+        verdicts.any(|series| {
+            let class = series.verdict.classes.first();
+            let mut jobs = class.into_iter().flat_map(|class| &class.jobs);
+            series.verdict.kind == Kind::Periodic
+                && jobs.any(|job| job.contains("fstrim") || job.ends_with("-trim.timer"))
+        })
+    }
+
     /// Adds what applies to all series.
     fn close(&mut self) {
         let report = self.report;
+        if self.blames_trim() {
+            self.page.push(Block::text(
+                "If it is the trim: `trimtab plan MOUNT` on its host puts one in its place that waits while the drives are \
+                 busy. `trimtab bench compare` proves the gain.",
+            ));
+        }
         self.page.about.push(format!(
             "times in {} ({})",
             report.analysis.zone, report.zone_from
