@@ -38,7 +38,7 @@ expect "a second one changes nothing" said again '^Nothing to change'
 expect "it is in effect" said status '^The plan is in effect'
 expect "a timer that an upgrade starts is found by check" has upgraded '^TRIM007 /mnt/data .* warning'
 expect "and by the plan" said drift 'fstrim.timer trims it as well'
-expect "and ends once more" said mended 'fstrim.timer no longer does'
+expect "and ends once more" said mended 'fstrim.timer no longer trims it'
 expect "undone, every file is as before" test ! -e "$out/undone.diff" -a ! -e "$out/taken-back.diff"
 expect "a plan is refused under the option discard" grep -q "discards what it frees by itself" "$out/refused"
 expect "a masked timer is reported as a deliberate decision" has masked '^TRIM003 .* info fstrim.timer'

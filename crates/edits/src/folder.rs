@@ -83,7 +83,7 @@ impl Folder {
             rustix::fs::fchown(&*file, Some(uid), Some(gid))?;
         }
         contents.attributes.apply(&*file)?;
-        rustix::fs::fchmod(&*file, Mode::from_raw_mode(contents.mode))?;
+        rustix::fs::fchmod(&*file, Mode::from_raw_mode(contents.mode & 0o777))?;
         new.persist(OsStr::new(name), IfExists::Replace)?;
         self.sync();
         Ok(())

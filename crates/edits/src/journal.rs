@@ -103,6 +103,25 @@ pub enum JournalError {
     /// What was to follow failed, and the changes were taken back.
     #[error("{0}; the files were put back")]
     Then(String),
+    /// What was to follow failed, and the changes could not be taken back.
+    #[error("{why}; and not all files could be put back: {error}")]
+    Stuck {
+        /// What failed.
+        why: String,
+        /// Why the files are as they are.
+        error: ChangeError,
+    },
+    /// All files are as they were, but what was to follow failed.
+    #[error("the files were put back, but {0}")]
+    AfterUndo(String),
+    /// Others may have written it.
+    #[error(
+        "{path}: expected a journal that only its owner can write, found one that is another user's or can be written by others"
+    )]
+    Foreign {
+        /// Its path.
+        path: String,
+    },
 }
 
 impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
@@ -119,6 +138,11 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
             found,
         };
         let contents = entry.file().ok_or_else(|| invalid("a link".to_owned()))?;
+        // It says what is written where, by whoever undoes it.
+        if contents.uid != rustix::process::geteuid().as_raw() || contents.mode & 0o022 != 0 {
+            let path = format!("/{path}");
+            return Err(JournalError::Foreign { path });
+        }
         let journal: Self =
             serde_json::from_slice(&contents.bytes).map_err(|error| invalid(error.to_string()))?;
         if journal.version != VERSION {
@@ -141,6 +165,7 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
     ) -> Result<(), JournalError> {
         let (_lock, own_folders) = locked(root, path)?;
         let earlier = Self::read(root, path)?;
+        root.remove_leftovers(path).map_err(at(path))?;
         if let Some(earlier) = &earlier {
             earlier.remove_leftovers(root, path)?;
         }
@@ -182,17 +207,22 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
             .iter()
             .map(|planned| planned.change.clone())
             .collect();
+        let mut is_stuck = false;
         let done = make_folders(root, &made)
             .and_then(|()| Ok(change::apply(root, &changes)?))
             .and_then(|()| {
                 then().map_err(|why| match take_back(root, &changes) {
                     Ok(()) => JournalError::Then(why),
-                    Err(error) => error,
+                    Err(error) => {
+                        is_stuck = true;
+                        JournalError::Stuck { why, error }
+                    }
                 })
             });
         if let Err(error) = done {
+            is_stuck |= matches!(error, JournalError::Change(ChangeError::Stuck { .. }));
             // Of what is stuck the journal has to know.
-            if !matches!(error, JournalError::Change(ChangeError::Stuck { .. })) {
+            if !is_stuck {
                 remove_folders(root, &made)?;
                 if let Some(earlier) = earlier {
                     earlier.write(root, path)?;
@@ -207,14 +237,33 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
         journal.write(root, path)
     }
 
-    /// Takes all changes back, and forgets them.
+    /// Takes all changes back, does what follows, and forgets them. Returns the journal as it was; `None` if there was
+    /// none.
     ///
     /// # Errors
-    /// If somebody else has changed a file since so that ours cannot be told from theirs; if a file cannot be written: the
-    /// next call goes on from there.
-    pub fn undo(mut self, root: &Root, path: &str) -> Result<(), JournalError> {
+    /// If somebody else has changed a file since so that ours cannot be told from theirs; if a file cannot be written, or
+    /// what follows fails: the next call goes on from there.
+    pub fn undo(
+        root: &Root,
+        path: &str,
+        then: impl FnOnce(&Self) -> Result<(), String>,
+    ) -> Result<Option<Self>, JournalError> {
+        if Self::read(root, path)?.is_none() {
+            return Ok(None);
+        }
         let (_lock, _) = locked(root, path)?;
-        self.remove_leftovers(root, path)?;
+        let Some(mut journal) = Self::read(root, path)? else {
+            return Ok(None);
+        };
+        journal.remove_leftovers(root, path)?;
+        journal.take_all_back(root, path)?;
+        then(&journal).map_err(JournalError::AfterUndo)?;
+        remove(root, path)?;
+        remove_folders(root, &journal.own_folders)?;
+        Ok(Some(journal))
+    }
+
+    fn take_all_back(&mut self, root: &Root, path: &str) -> Result<(), JournalError> {
         let mut before = Vec::new();
         let mut edited = Vec::new();
         for recorded in self.changes.iter().rev() {
@@ -236,15 +285,14 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
         for (name, entry) in &before {
             root.set(name, entry.as_ref()).map_err(at(name))?;
         }
-        remove_folders(root, &self.folders)?;
-        remove(root, path)?;
-        remove_folders(root, &self.own_folders)
+        remove_folders(root, &self.folders)
     }
 
     fn add(&mut self, Planned { change, lines }: &Planned) {
         let known = self.changes.iter_mut();
         match known.into_iter().find(|known| known.name == change.name) {
             Some(known) => {
+                known.rebase(change.before.as_ref());
                 known.after.clone_from(&change.after);
                 for line in lines {
                     if !known.lines.contains(line) {
@@ -287,6 +335,27 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
 }
 
 impl Recorded {
+    /// Takes over what others have edited since the last change: that must not go when ours is taken back.
+    fn rebase(&mut self, now: Option<&Entry>) {
+        if now == self.after.as_ref() || now == self.before.as_ref() {
+            return;
+        }
+        self.before = if let Some(contents) = self.without_lines(now) {
+            Some(Entry::File(contents))
+        } else {
+            self.lines.clear();
+            now.cloned()
+        };
+    }
+
+    /// What a file is without our lines; `None` if these cannot be told from others.
+    fn without_lines(&self, now: Option<&Entry>) -> Option<Contents> {
+        let now = now?.file().filter(|_| !self.lines.is_empty())?;
+        let mut lines = self.lines.iter().rev();
+        let without = lines.try_fold(now.bytes.to_vec(), |bytes, line| line.put_back(&bytes));
+        Some(now.with_bytes(without.ok()?))
+    }
+
     /// Returns what its path is found to be.
     ///
     /// # Errors
@@ -299,22 +368,14 @@ impl Recorded {
         if now == self.before {
             return Ok(Found::Original);
         }
-        let Some(Entry::File(now)) = now else {
-            return Ok(Found::Edited);
-        };
-        if self.lines.is_empty() {
-            return Ok(Found::Edited);
-        }
-        let mut lines = self.lines.iter().rev();
-        let without = lines.try_fold(now.bytes.to_vec(), |bytes, line| line.put_back(&bytes));
-        Ok(without.map_or(Found::Edited, |bytes| {
-            Found::EditedAround(now.with_bytes(bytes))
-        }))
+        Ok(self
+            .without_lines(now.as_ref())
+            .map_or(Found::Edited, Found::EditedAround))
     }
 }
 
 /// Takes back what was just changed.
-fn take_back(root: &Root, changes: &[Change]) -> Result<(), JournalError> {
+fn take_back(root: &Root, changes: &[Change]) -> Result<(), ChangeError> {
     let reversed: Vec<Change> = changes
         .iter()
         .rev()
@@ -324,7 +385,7 @@ fn take_back(root: &Root, changes: &[Change]) -> Result<(), JournalError> {
             ..change.clone()
         })
         .collect();
-    Ok(change::apply(root, &reversed)?)
+    change::apply(root, &reversed)
 }
 
 fn make_folders(root: &Root, folders: &[String]) -> Result<(), JournalError> {

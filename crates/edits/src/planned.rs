@@ -32,9 +32,10 @@ pub struct PlanError {
 /// # Errors
 /// If a file cannot be read, or is not what the edit is about.
 pub fn planned(root: &Root, edits: &[(Edit, String)]) -> Result<Vec<Planned>, PlanError> {
-    let mut order: Vec<&str> = Vec::new();
-    let mut by_path: BTreeMap<&str, Planned> = BTreeMap::new();
-    for (edit, why) in edits {
+    let mut order: Vec<String> = Vec::new();
+    let mut by_path: BTreeMap<String, Planned> = BTreeMap::new();
+    let expanded = expand(root, edits)?;
+    for (edit, why) in &expanded {
         let path = edit.path();
         let failed = |why: String| PlanError {
             path: path.to_owned(),
@@ -48,9 +49,9 @@ pub fn planned(root: &Root, edits: &[(Edit, String)]) -> Result<Vec<Planned>, Pl
                 after: before.clone(),
                 before,
             };
-            order.push(path);
+            order.push(path.to_owned());
             by_path.insert(
-                path,
+                path.to_owned(),
                 Planned {
                     change,
                     lines: Vec::new(),
@@ -71,15 +72,75 @@ pub fn planned(root: &Root, edits: &[(Edit, String)]) -> Result<Vec<Planned>, Pl
     }
     let mut all: Vec<Planned> = order
         .into_iter()
-        .filter_map(|path| by_path.remove(path))
+        .filter_map(|path| by_path.remove(&path))
         .collect();
     all.retain(|planned| planned.change.before != planned.change.after);
     Ok(all)
 }
 
+/// An edit of one path; what disables a unit removes several links.
+enum Single<'e> {
+    Edit(&'e Edit),
+    Unlink(String),
+}
+
+impl Single<'_> {
+    fn path(&self) -> &str {
+        match self {
+            Self::Edit(edit) => edit.path(),
+            Self::Unlink(path) => path,
+        }
+    }
+}
+
+/// systemd's configuration.
+const UNITS: &str = "etc/systemd/system";
+
+fn expand<'e>(
+    root: &Root,
+    edits: &'e [(Edit, String)],
+) -> Result<Vec<(Single<'e>, &'e String)>, PlanError> {
+    let mut all = Vec::new();
+    for (edit, why) in edits {
+        let Edit::Disable { unit } = edit else {
+            all.push((Single::Edit(edit), why));
+            continue;
+        };
+        let failed = |why: String| PlanError {
+            path: UNITS.to_owned(),
+            why,
+        };
+        let names = root
+            .names(UNITS)
+            .map_err(|error| failed(error.to_string()))?;
+        let starts = |name: &&String| {
+            [".wants", ".requires"]
+                .iter()
+                .any(|kind| name.ends_with(kind))
+        };
+        let known = all.len();
+        for name in names.iter().filter(starts) {
+            let path = format!("{UNITS}/{name}/{unit}");
+            if matches!(root.read(&path), Ok(Some(Entry::Link(_)))) {
+                all.push((Single::Unlink(path), why));
+            }
+        }
+        if all.len() == known {
+            return Err(failed(format!(
+                "nothing here enables {unit}, which runs: disable it by hand"
+            )));
+        }
+    }
+    Ok(all)
+}
+
 type Edited = (Option<Entry>, Option<Replaced>);
 
-fn edited(edit: &Edit, now: Option<&Entry>) -> Result<Edited, String> {
+fn edited(edit: &Single<'_>, now: Option<&Entry>) -> Result<Edited, String> {
+    let edit = match edit {
+        Single::Edit(edit) => edit,
+        Single::Unlink(_) => return Ok((None, None)),
+    };
     let file = || match now {
         Some(Entry::File(contents)) => Ok(contents),
         Some(Entry::Link(target)) => Err(format!("expected a file, found a link to {target}")),
@@ -105,21 +166,28 @@ fn edited(edit: &Edit, now: Option<&Entry>) -> Result<Edited, String> {
                 ));
             }
         },
-        Edit::RemoveLink { .. } => match now {
-            None | Some(Entry::Link(_)) => (None, None),
-            Some(Entry::File(_)) => return Err("expected a link, found a file".to_owned()),
-        },
+        // They are links, and were expanded.
+        Edit::Disable { .. } => (now.cloned(), None),
         Edit::MakeNotExecutable { .. } => {
             let now = file()?;
+            only_trims(&String::from_utf8_lossy(&now.bytes), true)?;
             let contents = Contents {
                 mode: now.mode & !0o111,
                 ..now.clone()
             };
             (Some(Entry::File(contents)), None)
         }
-        Edit::CommentOut { line, .. } => replaced(file()?, *line, |text| {
-            (!text.trim_start().starts_with('#')).then(|| format!("#{text}"))
-        })?,
+        Edit::CommentOut { line, .. } => {
+            let mut other = None;
+            let edited = replaced(file()?, *line, |text| {
+                other = only_trims(text, false).err();
+                (!text.trim_start().starts_with('#')).then(|| format!("#{text}"))
+            });
+            match other {
+                Some(other) => return Err(format!("line {line} {other}")),
+                None => edited?,
+            }
+        }
         Edit::AddMountOption {
             line,
             mount_point,
@@ -152,6 +220,37 @@ fn edited(edit: &Edit, now: Option<&Entry>) -> Result<Edited, String> {
             (Some(Entry::File(now.with_bytes(bytes))), Some(line))
         }
     })
+}
+
+/// Refuses a script or a line of a crontab that may do more than trim. What runs programs is read elsewhere; this is about
+/// what that does not tell.
+fn only_trims(text: &str, is_script: bool) -> Result<(), String> {
+    let is_shell = |line: &str| line.starts_with("#!") && line.trim_end().ends_with("sh");
+    let first = text.lines().next().unwrap_or_default();
+    if is_script && first.starts_with("#!") && !is_shell(first.split(" -").next().unwrap_or(first))
+    {
+        return Err(format!(
+            "is not a shell script ({first}), and may do other work besides"
+        ));
+    }
+    let code = || {
+        text.lines()
+            .filter(|line| !line.trim_start().starts_with('#') || !is_script)
+    };
+    if !code().any(|line| line.contains("trim")) {
+        return Err("is not what it was: nothing in it trims".to_owned());
+    }
+    for line in code() {
+        let services = line.matches("systemctl").count();
+        let to_file = line.split('>').skip(1).map(str::trim_start).any(|target| {
+            let is_log = ["/dev/null", "&", "/var/log/", "(", ">"].iter();
+            !target.is_empty() && !is_log.into_iter().any(|kind| target.starts_with(kind))
+        });
+        if line.contains("run-parts") || to_file || services > 0 && !line.contains("fstrim") {
+            return Err(format!("does other work besides its trim: {}", line.trim()));
+        }
+    }
+    Ok(())
 }
 
 /// A new file, of whoever runs this: root, but for images that others make.
@@ -296,7 +395,7 @@ mod tests {
     fn edits_of_one_file_are_one_change() {
         let (_folder, root) = tree(&[
             ("etc/fstab", "/dev/a / ext4 rw 0 1\n/dev/b /data xfs rw 0 0"),
-            ("etc/crontab", "a\n#b\n"),
+            ("etc/crontab", "fstrim a\n#b\n"),
         ]);
         let option = |line: u64, mount_point: &str| {
             let edit = Edit::AddMountOption {
@@ -330,7 +429,10 @@ mod tests {
                 String::new(),
             )
         };
-        assert_eq!(text(&planned(&root, &[comment(1)]).unwrap()[0]), "#a\n#b\n");
+        assert_eq!(
+            text(&planned(&root, &[comment(1)]).unwrap()[0]),
+            "#fstrim a\n#b\n"
+        );
         for wrong in [0, 2, 3, 99] {
             assert!(planned(&root, &[comment(wrong)]).is_err(), "{wrong}");
         }
@@ -338,11 +440,11 @@ mod tests {
 
     #[test]
     fn what_is_as_it_should_be_is_no_change() {
-        let (folder, root) = tree(&[("etc/a", "text"), ("etc/root", "a\nb")]);
+        let (folder, root) = tree(&[("etc/a", "#!/bin/sh\nfstrim /\n"), ("etc/root", "a\nb")]);
         let write = (
             Edit::Write {
                 path: "etc/a".to_owned(),
-                text: "text".to_owned(),
+                text: "#!/bin/sh\nfstrim /\n".to_owned(),
             },
             String::new(),
         );
@@ -381,13 +483,61 @@ mod tests {
             String::new(),
         )];
         assert!(planned(&root, &mask).is_err());
-        let gone = [(
-            Edit::RemoveLink {
-                path: "etc/none".to_owned(),
-            },
-            String::new(),
-        )];
-        assert_eq!(planned(&root, &gone).unwrap(), []);
+    }
+
+    #[test]
+    fn what_may_do_more_than_trim_is_left_alone() {
+        for fine in [
+            "#!/bin/sh\nfstrim /data || true\n",
+            "#!/bin/bash -e\n# call fstrim-all\nexec fstrim-all\n",
+            "fstrim -a\n",
+            "#!/usr/bin/env bash\nfstrim -v / >> /var/log/trim.log 2>&1\n",
+        ] {
+            assert_eq!(only_trims(fine, true), Ok(()), "{fine}");
+        }
+        for more in [
+            "#!/usr/bin/python3\nfstrim()\n",
+            "#!/bin/sh\necho 3 > /proc/sys/vm/drop_caches\nfstrim /data\n",
+            "#!/bin/sh\nfstrim /data\nsystemctl restart postgresql\n",
+            "#!/bin/sh\nfstrim /; run-parts /etc/cron.weekly\n",
+            "#!/bin/sh\n# fstrim\ntrue\n",
+        ] {
+            assert!(only_trims(more, true).is_err(), "{more}");
+        }
+        assert!(only_trims("0 1 * * 0 root : > /data/x.log; /sbin/fstrim /data", false).is_err());
+        assert!(only_trims("0 1 * * 0 root /sbin/fstrim /data >/dev/null 2>&1", false).is_ok());
+    }
+
+    /// A unit may be enabled in several targets.
+    #[test]
+    fn a_unit_is_disabled_everywhere() {
+        let (folder, root) = tree(&[
+            ("etc/systemd/system/a.target.wants/x", ""),
+            ("etc/systemd/system/b.target.requires/y", ""),
+        ]);
+        for folder_name in ["a.target.wants", "b.target.requires"] {
+            let link = folder
+                .path()
+                .join("etc/systemd/system")
+                .join(folder_name)
+                .join("t.timer");
+            std::os::unix::fs::symlink("/etc/systemd/system/t.timer", link).unwrap();
+        }
+        let disable = |unit: &str| {
+            planned(
+                &root,
+                &[(
+                    Edit::Disable {
+                        unit: unit.to_owned(),
+                    },
+                    "why".to_owned(),
+                )],
+            )
+        };
+        let changes = disable("t.timer").unwrap();
+        assert_eq!(changes.len(), 2);
+        assert!(changes.iter().all(|planned| planned.change.after.is_none()));
+        assert!(disable("other.timer").is_err());
     }
 
     proptest! {

@@ -51,6 +51,21 @@ impl Root {
         }
     }
 
+    /// The names in a folder, sorted; none if it is missing.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn names(&self, path: &str) -> io::Result<Vec<String>> {
+        let Some((folder, name)) = self.find(path)? else {
+            return Ok(Vec::new());
+        };
+        match folder.0.folder(name) {
+            Ok(folder) => folder.names(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Puts an entry in the place of what is there; nothing, if it is `None`.
     ///
     /// # Errors

@@ -17,10 +17,10 @@ pub enum Edit {
         /// What it leads to.
         target: String,
     },
-    /// A symbolic link is removed.
-    RemoveLink {
-        /// Its path.
-        path: String,
+    /// The links by which systemd starts a unit are removed, in all `.wants` and `.requires` directories of `/etc`.
+    Disable {
+        /// The unit's name.
+        unit: String,
     },
     /// Nobody may execute a file any more.
     MakeNotExecutable {
@@ -61,11 +61,11 @@ impl Edit {
         match self {
             Self::Write { path, .. }
             | Self::Link { path, .. }
-            | Self::RemoveLink { path }
             | Self::MakeNotExecutable { path }
             | Self::CommentOut { path, .. }
             | Self::SetLine { path, .. } => path,
             Self::AddMountOption { .. } => "etc/fstab",
+            Self::Disable { .. } => "etc/systemd/system",
         }
     }
 }

@@ -53,7 +53,12 @@ pub fn read(file: impl AsFd) -> io::Result<Attributes> {
 
 impl FromIterator<(CString, Vec<u8>)> for Attributes {
     fn from_iter<T: IntoIterator<Item = (CString, Vec<u8>)>>(attributes: T) -> Self {
-        Self(attributes.into_iter().collect())
+        let attributes = attributes.into_iter();
+        Self(
+            attributes
+                .filter(|(name, _)| !BOUND.contains(&name.as_c_str()))
+                .collect(),
+        )
     }
 }
 

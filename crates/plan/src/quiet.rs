@@ -17,8 +17,8 @@ const DISTANCE_MAX_US: i64 = 2 * 3_600_000_000;
 const PEAK_MAX: f64 = 3.0;
 /// Samples are spread over the time that they are for in parts of this length at most.
 const PART_US: i64 = 900_000_000;
-/// Shortest history: each hour of a day has to have been seen.
-const SPAN_MIN_S: f64 = 86_400.0;
+/// Shortest history: a day, of which the last sample may be an hour before its end.
+const SPAN_MIN_S: f64 = 23.0 * 3600.0;
 /// From here on the days of the week are told apart.
 const WEEK_S: f64 = 7.0 * 86_400.0;
 /// Share of the days on which a window is no busier than its level: one busy night in five or more is not quiet.

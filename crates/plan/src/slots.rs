@@ -135,6 +135,12 @@ impl Slot {
         })
     }
 
+    /// When it is, in seconds of the week from Monday 00:00 on: starts and lengths.
+    pub fn spans_s(&self) -> impl Iterator<Item = (u32, u32)> {
+        let len_s = self.len_s;
+        self.starts_s().map(move |start_s| (start_s, len_s))
+    }
+
     /// The seconds of the week at which it begins.
     fn starts_s(&self) -> impl Iterator<Item = u32> {
         let at = self.at;

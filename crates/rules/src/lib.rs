@@ -53,7 +53,7 @@ pub use rule::{Check, Needs, Rule};
 pub use trim_jobs::TRIM_OPTIONS_WITH_VALUE;
 pub use trim_plan::{
     Blocked, PlanRefusal, PlannedMount, Schedule, Scheduler, Takeover, TakeoverRequest,
-    UnitOptions, busy_times, schedule, takeover, timer_name, worth_a_plan,
+    UnitOptions, busy_times, kept_trim_options, schedule, takeover, timer_name, worth_a_plan,
 };
 pub use trim_room::{Room, trim_room};
 pub use trim_verdict::{

@@ -16,13 +16,13 @@ use crate::volume::Volume;
 use crate::volumes::TRIMMABLE;
 use facts::host::Mount;
 use facts::{Edit, Host};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) mod ending;
 mod units;
 
 pub use ending::Blocked;
-pub use units::{Schedule, Scheduler, UnitOptions, schedule, timer_name};
+pub use units::{Schedule, Scheduler, UnitOptions, kept_trim_options, schedule, timer_name};
 
 /// What has to change so that only the plan's own jobs trim some filesystems.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -35,6 +35,8 @@ pub struct Takeover {
     pub others: Vec<String>,
     /// Timers that must not run any more.
     pub stops: Vec<String>,
+    /// What is to be known of it, a sentence each.
+    pub cautions: Vec<String>,
     /// What the user has to do or allow first, a sentence each; empty if the plan can be applied.
     pub blocked: Vec<Blocked>,
 }
@@ -192,8 +194,11 @@ fn judged<'c, 'a>(
             vec![remedy.text],
         ));
     }
-    if trim_state::online_discard(mount) != OnlineDiscard::Off
-        && !ends_at_next_mount(cx.host, mount)
+    let entry = fstab_edit::entry_of(cx.host, mount);
+    let comes_back = entry.is_some_and(|entry| has_option(entry, "discard"));
+    if comes_back
+        || trim_state::online_discard(mount) != OnlineDiscard::Off
+            && !ends_at_next_mount(cx.host, mount)
     {
         return Err(refuse(
             "it discards what it frees by itself (`discard` among its mount options), and a second kind of trim would \
@@ -219,7 +224,7 @@ fn judged<'c, 'a>(
 }
 
 /// Whether fstab no longer has the option by which a filesystem discards online: XFS goes on until it is mounted again.
-fn ends_at_next_mount(host: &Host, mount: &Mount) -> bool {
+pub(crate) fn ends_at_next_mount(host: &Host, mount: &Mount) -> bool {
     let entry = fstab_edit::entry_of(host, mount);
     mount.fs_type == "xfs" && entry.is_some_and(|entry| !has_option(entry, "discard"))
 }
@@ -232,13 +237,13 @@ fn end_others<'c, 'a>(
     may_edit_fstab: bool,
 ) -> Takeover {
     let mut takeover = Takeover::default();
-    let mut kept = vec![Vec::new(); planned.len()];
+    let mut kept: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for trim in trims.active() {
         if let Some(at) = planned
             .iter()
             .position(|planned| units::is_own(trim.job, &planned.mount_point))
         {
-            kept[at] = units::kept_options(trim.job);
+            kept.insert(at, units::kept_options(trim.job));
             continue;
         }
         let (ours, others) = reached(cx, trims, trim, planned);
@@ -302,13 +307,23 @@ fn end_others<'c, 'a>(
             Err(blocked) => takeover.blocked.push(blocked),
         }
     }
-    kept.resize(planned.len(), Vec::new());
-    let mounts = planned.iter().zip(kept);
+    let mounts = planned.iter().enumerate();
+    let online = |planned: &&Planned<'_, '_>| {
+        trim_state::online_discard(planned.volume.mount) != OnlineDiscard::Off
+    };
+    takeover.cautions = planned
+        .iter()
+        .filter(online)
+        .map(|planned| {
+            let mount = printable(&planned.mount_point);
+            format!("{mount} still discards online until it is unmounted and mounted again")
+        })
+        .collect();
     takeover.mounts = mounts
-        .map(|(planned, options)| PlannedMount {
+        .map(|(at, planned)| PlannedMount {
             mount_point: planned.mount_point.clone(),
             loses: planned.loses.clone(),
-            options,
+            options: kept.remove(&at).unwrap_or_default(),
         })
         .collect();
     takeover

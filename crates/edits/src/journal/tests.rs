@@ -95,6 +95,70 @@ impl Tree {
     }
 }
 
+fn undo(tree: &Tree) -> Result<Option<Journal<String>>, JournalError> {
+    Journal::undo(&tree.root, PATH, |_| Ok(()))
+}
+
+/// A line that somebody adds between two changes of a file is no part of either.
+#[test]
+fn what_others_edit_between_two_changes_stays() {
+    let tree = Tree::new();
+    tree.apply().unwrap();
+    fs::write(tree.path("etc/fstab"), "a\nb,x\nnew\n").unwrap();
+    let fstab = tree.root.read_file("etc/fstab", 100).unwrap().unwrap();
+    let mut again = tree.change(
+        "etc/fstab",
+        Some(Entry::File(fstab.with_bytes(b"a,y\nb,x\nnew\n".to_vec()))),
+    );
+    again.lines = vec![Replaced {
+        before: Some("a".to_owned()),
+        after: "a,y".to_owned(),
+    }];
+    Journal::apply(
+        &tree.root,
+        PATH,
+        &[again],
+        |note: Option<String>| note.unwrap(),
+        || Ok(()),
+    )
+    .unwrap();
+    undo(&tree).unwrap();
+    assert_eq!(
+        fs::read_to_string(tree.path("etc/fstab")).unwrap(),
+        "a\nb\nnew\n"
+    );
+}
+
+/// What follows an undo may fail; the next undo does it again.
+#[test]
+fn an_undo_is_done_once_what_follows_is() {
+    let tree = Tree::new();
+    let original = tree.etc();
+    tree.apply().unwrap();
+    let failed = Journal::<String>::undo(&tree.root, PATH, |_| Err("no systemd".to_owned()));
+    assert!(
+        matches!(failed, Err(JournalError::AfterUndo(_))),
+        "{failed:?}"
+    );
+    assert_eq!(tree.etc(), original);
+    assert_eq!(undo(&tree).unwrap().unwrap().note, "note");
+    assert_eq!(undo(&tree).unwrap(), None);
+}
+
+/// A journal that others could have written would write what they want, as root.
+#[test]
+fn a_journal_of_others_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let tree = Tree::new();
+    tree.apply().unwrap();
+    fs::set_permissions(tree.path(PATH), fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(matches!(undo(&tree), Err(JournalError::Foreign { .. })));
+    assert!(matches!(
+        Journal::<String>::read(&tree.root, PATH),
+        Err(JournalError::Foreign { .. })
+    ));
+}
+
 #[test]
 fn what_is_applied_is_undone_with_its_folders() {
     let tree = Tree::new();
@@ -110,7 +174,7 @@ fn what_is_applied_is_undone_with_its_folders() {
     for recorded in &journal.changes {
         assert_eq!(recorded.found(&tree.root).unwrap(), Found::Changed);
     }
-    journal.undo(&tree.root, PATH).unwrap();
+    undo(&tree).unwrap();
     assert_eq!(tree.etc(), original);
     assert!(!tree.path("var").exists(), "its own folders");
 }
@@ -136,7 +200,7 @@ fn a_second_change_is_undone_to_what_was_before_the_first() {
         || Ok(()),
     )
     .unwrap();
-    tree.journal().unwrap().undo(&tree.root, PATH).unwrap();
+    undo(&tree).unwrap();
     assert_eq!(tree.etc(), original);
 }
 
@@ -211,7 +275,7 @@ fn a_run_that_was_killed_is_finished_or_taken_back() {
                     );
                 }
             }
-            tree.journal().unwrap().undo(&tree.root, PATH).unwrap();
+            undo(&tree).unwrap();
             fs::remove_file(tree.path("etc/.fstab.mine.trimtab-tmp")).unwrap();
             assert_eq!(tree.etc(), original, "{killed_after} {finish}");
         }
@@ -223,7 +287,7 @@ fn what_others_edited_stays() {
     let tree = Tree::new();
     tree.apply().unwrap();
     fs::write(tree.path("etc/fstab"), "new\na\nb,x\n").unwrap();
-    tree.journal().unwrap().undo(&tree.root, PATH).unwrap();
+    undo(&tree).unwrap();
     assert_eq!(
         fs::read_to_string(tree.path("etc/fstab")).unwrap(),
         "new\na\nb\n"
@@ -232,7 +296,7 @@ fn what_others_edited_stays() {
     let tree = Tree::new();
     tree.apply().unwrap();
     fs::write(tree.path("etc/fstab"), "a\nb,x,y\n").unwrap();
-    let error = tree.journal().unwrap().undo(&tree.root, PATH).unwrap_err();
+    let error = undo(&tree).unwrap_err();
     assert_eq!(
         error.to_string(),
         "changed since by somebody else: /etc/fstab; nothing was changed"

@@ -59,8 +59,10 @@ pub struct HostPlan {
     pub mounts: Vec<MountPlan>,
     /// The load by which their hours were chosen; `null` if they were named.
     pub measured: Option<Measured>,
-    /// What their interval is chosen from.
+    /// What is written to them, and what they have room for.
     pub interval: Vec<Interval>,
+    /// Whether how often they are trimmed was chosen by that.
+    pub is_interval_chosen: bool,
     /// The slots of all nodes, if others were named.
     pub nodes: Option<NodesPlan>,
     /// Changes of files, in order.
@@ -117,7 +119,9 @@ pub struct MountPlan {
     pub loses: Option<String>,
     /// When it is trimmed.
     pub slot: PlannedNode,
-    /// After how long a pass ends, in seconds; it goes on a week later.
+    /// Length of its slot in seconds.
+    pub len_s: u32,
+    /// After how long a pass ends, in seconds; it goes on in the next slot.
     pub deadline_s: f64,
 }
 
@@ -159,6 +163,9 @@ pub struct PlanStatus {
     pub mounts: Vec<MountStatus>,
     /// Where reality differs from what was written, a sentence each.
     pub drift: Vec<String>,
+    /// The calls that have written it.
+    #[serde(skip)]
+    pub command: String,
 }
 
 /// What became of a filesystem's plan.
@@ -254,7 +261,7 @@ fn slots_lead(plan: &NodesPlan) -> String {
     }
     let overlap = units::share::score(plan.overlap_with_delay);
     format!(
-        "With these slots, never do two of {count} nodes trim at once: {named}. With a timer's random delay of {}, at \
+        "With these slots, no two of the {count} nodes ever trim at the same time: {named}. With a timer's random delay of {}, at \
          least two do in {overlap} of all weeks, if a pass takes {pass}.",
         units::seconds(plan.delay_s),
     )
@@ -395,9 +402,9 @@ fn host_lead(plan: &HostPlan) -> String {
     let others: Vec<&str> = plan.others.iter().map(String::as_str).collect();
     let others = match (others.as_slice(), plan.is_applied) {
         ([], _) => String::new(),
-        ([one], true) => format!(" {one} no longer does."),
-        (several, true) => format!(" {} no longer do.", units::list(several)),
-        (others, false) => format!(" {} no longer would.", units::list(others)),
+        ([one], true) => format!(" {one} no longer trims it."),
+        (several, true) => format!(" {} no longer trim it.", units::list(several)),
+        (others, false) => format!(" {} would stop trimming it.", units::list(others)),
     };
     format!(
         "{verb} {list}{more}, in small steps that wait while the drives are busy.{others} The first pass is due on {first}."
@@ -432,14 +439,19 @@ fn interval_words(interval: &Interval, plan: &HostPlan) -> String {
     } else {
         "Weekly"
     };
+    let why = if plan.is_interval_chosen {
+        ", since"
+    } else {
+        ", as asked for:"
+    };
     match (
         interval.room_days,
         interval.written_bytes_per_day,
         interval.room_bytes,
     ) {
         (Some(days), Some(written), Some(room)) => format!(
-            "{every}, since the drives below {mount} write about {} a day and have room for {} between two trims, which \
-             lasts {}; drives with more spare area have more.",
+            "{every}{why} the drives below {mount} write about {} a day and can absorb {} between trims, enough for {}; more, \
+             if they have more than 7 % of spare area.",
             units::size::bytes_estimate(written),
             units::size::bytes_estimate(room),
             units::seconds(days * 86_400.0),
@@ -530,14 +542,9 @@ fn of_status(status: &PlanStatus) -> Page {
         });
     }
     if !status.drift.is_empty() {
-        let mounts: Vec<&str> = status
-            .mounts
-            .iter()
-            .map(|mount| mount.mount_point.as_str())
-            .collect();
         page.push(Commands {
             title: "to put it into effect again:".to_owned(),
-            lines: format!("sudo trimtab plan --apply {}", mounts.join(" ")),
+            lines: status.command.clone(),
         });
     }
     page
@@ -551,16 +558,18 @@ pub fn playbook(nodes: &NodesPlan, words: &[String]) -> String {
         let first = first.iter().map(|word| format!("\"{word}\""));
         let rest = words.iter().map(|word| format!("!unsafe {}", quoted(word)));
         let all: Vec<String> = first.chain(rest).collect();
-        all.iter()
+        let lines: Vec<String> = all
+            .iter()
             .map(|word| format!("          - {word}\n"))
-            .collect::<String>()
+            .collect();
+        lines.concat()
     };
     let names: Vec<String> = nodes.nodes.iter().map(|node| node.name.clone()).collect();
-    let slots: String = nodes
-        .nodes
-        .iter()
+    let slots = nodes.nodes.iter();
+    let slots: Vec<String> = slots
         .map(|node| format!("#   {}  {}\n", node.name, node.slot))
         .collect();
+    let slots = slots.concat();
     let hosts = quoted(&names.join(","));
     let node = "          - --node\n          - \"{{ inventory_hostname }}\"\n";
     format!(

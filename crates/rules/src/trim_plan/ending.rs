@@ -32,8 +32,8 @@ pub(crate) fn of(trim: &TrimJob<'_>, trimmed: &str) -> Result<(Edit, String), Bl
         let unit = &timer.unit;
         // Nothing can be linked where the unit itself is.
         return Ok(if job.defined_in == format!("etc/systemd/system/{unit}") {
-            let path = format!("etc/systemd/system/timers.target.wants/{unit}");
-            (Edit::RemoveLink { path }, format!("{name} is disabled"))
+            let unit = unit.clone();
+            (Edit::Disable { unit }, format!("{name} is disabled"))
         } else {
             let path = format!("etc/systemd/system/{unit}");
             let target = "/dev/null".to_owned();

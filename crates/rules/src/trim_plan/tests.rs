@@ -121,8 +121,8 @@ fn each_kind_of_job_ends_in_its_own_way() {
     assert_eq!(ended(scylla).0, [masked("scylla-fstrim.timer")]);
     let mut own = timer("mine.timer", "daily", "fstrim /data");
     own.defined_in = "etc/systemd/system/mine.timer".to_owned();
-    let path = "etc/systemd/system/timers.target.wants/mine.timer".to_owned();
-    assert_eq!(ended(own).0, [Edit::RemoveLink { path }]);
+    let unit = "mine.timer".to_owned();
+    assert_eq!(ended(own).0, [Edit::Disable { unit }]);
     let elsewhere = timer("fstrim.timer", "weekly", "fstrim /");
     assert_eq!(ended(elsewhere), (Vec::new(), 1));
 }

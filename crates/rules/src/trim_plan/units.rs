@@ -195,12 +195,11 @@ fn by_cron(
         let ending = format!(" # trimtab plan {mount_point}");
         Edit::SetLine { path, text, ending }
     } else {
-        let name = escaped(mount_point).replace('.', "_");
+        let name = cron_name(mount_point);
         let text = format!(
             "{HEADER}\nSHELL=/bin/sh\nPATH=/usr/sbin:/usr/bin:/sbin:/bin\n{} root {command}\n",
             schedule.cron
         );
-        // cron reads no file whose name has a dot.
         Edit::Write {
             path: format!("{CRON_FILE}-{name}"),
             text,
@@ -223,6 +222,26 @@ pub(super) fn is_own(job: &Job, mount_point: &str) -> bool {
         || job.defined_in.starts_with(CRON_FILE) && job.commands.iter().any(names_it)
         // A line of trimtab's that somebody wrote by hand is replaced by nothing else.
         || job.defined_in.starts_with(BUSYBOX_CRONTAB) && job.commands.iter().any(names_it)
+}
+
+/// A name that cron reads: letters, digits, `-` and `_` (run-parts(8), which Debian's cron follows).
+fn cron_name(mount_point: &str) -> String {
+    let inner = mount_point.trim_matches('/');
+    let mut name = String::new();
+    for byte in inner.bytes() {
+        match byte {
+            b'/' => name.push('-'),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => name.push(char::from(byte)),
+            other => {
+                let _ = write!(name, "_{other:02x}");
+            }
+        }
+    }
+    if name.is_empty() {
+        "root".to_owned()
+    } else {
+        name
+    }
 }
 
 /// The plan's timer of a mount point.
@@ -257,7 +276,6 @@ fn escaped(path: &str) -> String {
 
 /// Options of a paced trim that the plan does not set itself.
 pub(super) fn kept_options(job: &Job) -> Vec<String> {
-    const SET: [&str; 3] = ["--window", "--tz", "--deadline"];
     let Some(command) = job
         .commands
         .iter()
@@ -265,8 +283,14 @@ pub(super) fn kept_options(job: &Job) -> Vec<String> {
     else {
         return Vec::new();
     };
+    kept_trim_options(&command.arguments)
+}
+
+/// Of the options of a paced trim, those that the plan does not set itself, each with its value.
+pub fn kept_trim_options(words: &[String]) -> Vec<String> {
+    const SET: [&str; 3] = ["--window", "--tz", "--deadline"];
     let mut kept = Vec::new();
-    let mut words = command.arguments.iter().map(String::as_str).peekable();
+    let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
         let (name, joined) = word
             .split_once('=')

@@ -37,9 +37,9 @@ fn plan(arguments: &[&str]) -> String {
 fn nodes_get_days_of_their_own() {
     let text = plan(&["--peers", "es1,es2,es3", "--tz", "Europe/Berlin"]);
     let expected = "\
-With these slots, never do two of 3 nodes trim at once: es1 Tue 01:00, es2 Wed
-01:00, es3 Thu 01:00 (Europe/Berlin). With a timer's random delay of 1 h 40 min,
-at least two do in 78 % of all weeks, if a pass takes 20 min.
+With these slots, no two of the 3 nodes ever trim at the same time: es1 Tue
+01:00, es2 Wed 01:00, es3 Thu 01:00 (Europe/Berlin). With a timer's random delay
+of 1 h 40 min, at least two do in 78 % of all weeks, if a pass takes 20 min.
 Nothing was changed; trimtab 0.1.0
 
 node  slot       next        OnCalendar=
@@ -384,6 +384,7 @@ fn drift_is_told() {
     let wants = "etc/systemd/system/timers.target.wants/trimtab-trim@data.timer";
     fs::remove_file(Path::new(&root).join(wants)).unwrap();
     drift("trimtab-trim@data.timer is as it was before the plan.");
+    drift("sudo trimtab plan --apply --root");
     plan(&["--root", &root, "--apply", "--fstab", "/data"]);
     // An upgrade puts another trim there.
     tree.script("etc/cron.weekly/fstrim", "#!/bin/sh\nfstrim --all\n");
@@ -424,6 +425,156 @@ fn what_others_changed_since_is_kept() {
     assert!(
         text.contains("/mnt/new") && !text.contains("notrim"),
         "{text}"
+    );
+}
+
+fn refused(tree: &Tree, arguments: &[&str], words: &str) {
+    let original = etc(tree);
+    let root = tree.path();
+    let output = output(&[&["--root", &root][..], arguments].concat());
+    let said = stderr(&output);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "{arguments:?}: {}",
+        stdout(&output)
+    );
+    assert!(said.contains(words), "{said}");
+    assert_eq!(etc(tree), original);
+}
+
+/// What would keep the plan from doing what it says is found before anything ends.
+#[test]
+fn what_would_defeat_a_plan_is_in_its_way() {
+    let apply = ["--apply", "--fstab", "/data"];
+    let tree = debian_12();
+    tree.link("etc/systemd/system/trimtab-trim@data.timer", "/dev/null");
+    refused(&tree, &apply, "trimtab-trim@data.timer is masked");
+
+    let tree = debian_12();
+    let later = "etc/systemd/system/trimtab-trim@.timer.d/zz.conf";
+    tree.file(later, "[Timer]\nRandomizedDelaySec=2h\n");
+    refused(&tree, &apply, "zz.conf sorts after the plan's drop-in");
+
+    // At the next boot it would discard online as well.
+    let tree = debian_12();
+    tree.file(
+        "etc/fstab",
+        "UUID=1 / ext4 rw 0 1\nUUID=2 /data xfs noatime,discard 0 0\n",
+    );
+    refused(&tree, &apply, "it discards what it frees by itself");
+
+    let tree = debian_12();
+    tree.file("etc/localtime", "TZif2");
+    refused(&tree, &apply, "the host's time zone has no name");
+    refused(
+        &tree,
+        &["--apply", "--peers", "es1,es2"],
+        "expected the mount points",
+    );
+}
+
+#[test]
+fn options_of_the_unit_stay() {
+    let tree = debian_12();
+    let folder = "etc/systemd/system/trimtab-trim@data.service.d";
+    tree.file(
+        &format!("{folder}/override.conf"),
+        "[Service]\nEnvironment=\"TRIMTAB_TRIM_OPTIONS=--window 02:00-05:00 --max-latency 5ms\"\n",
+    );
+    plan(&["--root", &tree.path(), "--apply", "--fstab", "/data"]);
+    let path = Path::new(&tree.path())
+        .join(folder)
+        .join("trimtab-plan.conf");
+    let written = fs::read_to_string(path).unwrap();
+    assert!(written.contains("--window 01:00-05:00 "), "{written}");
+    assert!(written.contains(" --max-latency 5ms\""), "{written}");
+}
+
+#[test]
+fn a_timer_of_the_hosts_own_is_disabled_wherever_it_is_enabled() {
+    let tree = centos_7();
+    let root = tree.path();
+    let system = Path::new(&root).join("etc/systemd/system");
+    let vendor = Path::new(&root).join("usr/lib/systemd/system/fstrim.timer");
+    fs::rename(vendor, system.join("fstrim.timer")).unwrap();
+    for target in ["multi-user.target.wants", "basic.target.requires"] {
+        let link = format!("etc/systemd/system/{target}/fstrim.timer");
+        tree.link(&link, "/etc/systemd/system/fstrim.timer");
+    }
+    let original = etc(&tree);
+    plan(&["--root", &root, "--apply", "/data"]);
+    assert_eq!(findings(&tree), Vec::<String>::new());
+    let again = plan(&["--root", &root, "--apply", "/data"]);
+    assert!(again.starts_with("Nothing to change"), "{again}");
+    plan(&["--root", &root, "--undo"]);
+    assert_eq!(etc(&tree), original);
+}
+
+/// Debian's cron reads no file with another character in its name.
+#[test]
+fn cron_reads_what_is_written_for_any_mount() {
+    for (mount, file) in [("/data-1", "data_2d1"), ("/srv/.x_y", "srv-_2ex_5fy")] {
+        let tree = ubuntu_1404();
+        let root = tree.path();
+        for path in [
+            "proc/self/mountinfo",
+            "etc/fstab",
+            "etc/cron.d/trim",
+            "etc/cron.weekly/fstrim",
+        ] {
+            let path = Path::new(&root).join(path);
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(path, text.replace("/data", mount)).unwrap();
+        }
+        plan(&["--root", &root, "--apply", mount]);
+        assert!(
+            Path::new(&root)
+                .join(format!("etc/cron.d/trimtab-plan-{file}"))
+                .exists()
+        );
+        let report = report(&["--root", &root, "--data-path", mount]);
+        assert_eq!(
+            report["result"]["findings"],
+            serde_json::json!([]),
+            "{mount}"
+        );
+    }
+}
+
+#[test]
+fn several_plans_keep_apart_and_stay_where_they_are() {
+    let tree = debian_12();
+    let root = tree.path();
+    plan(&["--root", &root, "--apply", "--fstab", "/data"]);
+    plan(&["--root", &root, "--apply", "--fstab", "/"]);
+    let status = plan(&["--root", &root, "--status"]);
+    assert!(
+        status.contains("/data  Tue 01:00") && status.contains("/      Wed 01:00"),
+        "{status}"
+    );
+    // A backup that comes near does not move what was planned.
+    tree.file("etc/crontab", "30 1 * * 2 root restic backup /srv\n");
+    let again = plan(&["--root", &root, "--apply", "--fstab", "/data"]);
+    assert!(again.starts_with("Nothing to change"), "{again}");
+    // Slots that nodes share are counted for all filesystems at once.
+    refused(
+        &tree,
+        &["--apply", "--fstab", "/data", "--peers", "es1,es2"],
+        "/ is planned already",
+    );
+}
+
+#[test]
+fn a_lost_journal_is_no_lost_plan() {
+    let tree = debian_12();
+    let root = tree.path();
+    plan(&["--root", &root, "--apply", "--fstab", "/data"]);
+    fs::remove_file(Path::new(&root).join("var/lib/trimtab/plan.json")).unwrap();
+    refused(
+        &tree,
+        &["--undo"],
+        "trimtab-trim@data.timer.d/trimtab-plan.conf",
     );
 }
 

@@ -31,7 +31,7 @@ pub const DEFAULT_DAYS: &str = "tue,wed,thu,sat,sun,fri,mon";
     after_help = "Examples:\n  \
     trimtab plan                          what it would change for the stores here\n  \
     sudo trimtab plan --apply /data       change it\n  \
-    sudo trimtab plan --status            is what was written what runs?\n  \
+    sudo trimtab plan --status            is the plan still in effect?\n  \
     sudo trimtab plan --undo              put everything back, byte for byte\n  \
     trimtab plan --peers es1,es2,es3      slots for the nodes of a cluster\n  \
     sudo trimtab plan --apply /data --peers es1,es2,es3   the same call on each\n  \
@@ -56,7 +56,7 @@ pub struct Plan {
     #[arg(long, conflicts_with_all = ["mounts", "peers"])]
     pub undo: bool,
 
-    /// Tell whether what was written is what runs
+    /// Check that the applied plan is still in effect
     #[arg(long, conflicts_with_all = ["mounts", "peers"])]
     pub status: bool,
 
@@ -110,7 +110,7 @@ pub struct Plan {
     #[arg(long)]
     pub fstab: bool,
 
-    /// Trim only while the Elasticsearch or OpenSearch cluster at URL is green
+    /// Start a pass only if the Elasticsearch or OpenSearch cluster at URL is green and moves no shard
     #[arg(long, value_name = "URL")]
     pub require_green: Option<String>,
 

@@ -1,36 +1,26 @@
 //! A plan for this host, or for the tree of `--root`.
 
+use super::apply::{self, Run};
 use super::args::{Plan, words};
-use super::place::{self, Answered, JOURNAL, Note, NotedMount, is_directory, read};
+use super::packaged;
+use super::place::{self, Answered, JOURNAL, Note, is_directory, read};
 use super::quiet;
 use super::slots::{self, Assigned, Hours, Wanted};
-use super::systemd;
 use crate::commands::access::parse_endpoint;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
-use edits::{Journal, Planned, Root};
+use edits::{Entry, Journal, Planned, Root};
 use facts::{Edit, Host};
 use jiff::Timestamp;
-use linux::folder::{Folder, OthersWrite};
+use jiff::tz::TimeZone;
 use plan::Every;
-use report::views::plan::{FileChange, HostPlan, Interval, MountPlan, Obstacle, PlanAnswer};
+use report::views::plan::{
+    FileChange, HostPlan, Interval, Measured, MountPlan, Obstacle, PlanAnswer,
+};
 use rules::{
     Blocked, PlannedMount, Room, Schedule, Scheduler, Takeover, TakeoverRequest, UnitOptions,
 };
-use std::path::Path;
 use std::process::ExitCode;
-
-/// Where templates of units are looked for.
-const UNIT_FOLDERS: [&str; 4] = [
-    "etc/systemd/system",
-    "usr/local/lib/systemd/system",
-    "usr/lib/systemd/system",
-    "lib/systemd/system",
-];
-/// The template of the timer.
-const TEMPLATE: &str = "trimtab-trim@.timer";
-/// Where packages put this program.
-const PACKAGED: &str = "/usr/bin/trimtab";
 
 /// Shows what would be changed, and changes it with `--apply`.
 ///
@@ -43,57 +33,52 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
     let mount_points = mount_points(arguments, &facts)?;
     let takeover = takeover(arguments, &facts, &mount_points)?;
     let node = node(arguments, &facts)?;
-    let hosts_zone = facts
-        .time_zone
-        .as_deref()
-        .and_then(|name| units::zone::parse(name).ok());
-    let (zone, zone_name) = slots::zone(arguments, hosts_zone.as_ref());
-    let count = takeover.mounts.len();
-    let mut cautions = Vec::new();
+    let Clocks {
+        zone,
+        zone_name,
+        hosts_zone,
+    } = clocks(arguments, &root, &facts)?;
+    let mut cautions = takeover.cautions.clone();
+    let earlier = Journal::<Note>::read(&root, JOURNAL).map_err(place::failed)?;
+    let earlier = earlier.map_or_else(Note::default, |journal| journal.note);
     let (every, interval) = interval(arguments, &facts, &takeover, &mut cautions);
     let wanted_slots = Wanted {
-        mounts: count,
+        mounts: takeover.mounts.len(),
         every,
         zone: &zone,
         now,
     };
     let mut measured = None;
-    let (all, own): (Vec<Assigned>, usize) = if arguments.peers.is_empty() {
-        let busy = rules::busy_times(&facts);
-        let hours = match &arguments.load {
-            Some(path) => {
-                let (hours, load) = quiet::hours(arguments, path, &zone, &mut cautions)?;
-                measured = Some(load);
-                hours
-            }
-            None => Hours::of(arguments),
-        };
-        (slots::alone(arguments, &hours, wanted_slots, &busy)?, 0)
+    let (all, own) = if arguments.peers.is_empty() {
+        let beside = (&facts, &earlier, &takeover);
+        let (slots, load) = alone(arguments, wanted_slots, beside, &mut cautions)?;
+        measured = load;
+        (slots, 0)
     } else {
-        (slots::shared(arguments, wanted_slots)?, node * count)
+        (
+            slots::shared(arguments, wanted_slots)?,
+            node * wanted_slots.mounts,
+        )
     };
-    let program = program(arguments, &root, &mut cautions)?;
+    let program = packaged::program(arguments, &root, &mut cautions)?;
     let own = takeover.mounts.iter().zip(&all[own..]);
     let mut blocked = takeover.blocked.clone();
     blocked.extend(unnamed(arguments, &takeover));
+    blocked.extend(earlier.apart(arguments, &takeover.mounts));
     let mut wanted: Vec<(Edit, String)> = Vec::new();
     let mut mounts = Vec::new();
     for (mount, assigned) in own {
-        let slot = slots::planned_node(
-            &mount.mount_point,
-            assigned,
-            &zone,
-            zone_name.as_deref(),
-            now,
-        );
-        mounts.push(MountPlan {
-            mount_point: mount.mount_point.clone(),
-            loses: mount.loses.clone(),
-            slot,
-            deadline_s: assigned.deadline.as_secs_f64(),
-        });
+        let zones = (&zone, zone_name.as_deref());
+        mounts.push(mount_plan(mount, assigned, zones, now));
         let schedule = slots::schedule(assigned, zone_name.as_deref(), hosts_zone.as_ref());
-        match scheduled(arguments, &facts, &program, mount, &schedule)? {
+        match scheduled(
+            arguments,
+            (&root, &facts),
+            &program,
+            mount,
+            &schedule,
+            &mut blocked,
+        )? {
             Ok(edits) => wanted.extend(edits),
             Err(why) if blocked.contains(&why) => {}
             Err(why) => blocked.push(why),
@@ -105,11 +90,12 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
         CommandError::because(Kind::Environment, error)
             .hint("change it by hand, or run it as root (sudo)")
     })?;
-    let stops = stops(arguments, &takeover);
+    let stops = apply::stops(arguments, &takeover);
     if arguments.apply {
         refuse_blocked(&blocked)?;
         let zone = zone.iana_name().unwrap_or("UTC");
-        apply(arguments, &root, &planned, (&mounts, zone, &stops), now)?;
+        let run = Run::of(&mounts, zone, &stops, now);
+        apply::apply(arguments, &root, &planned, run)?;
         if !place::is_told(arguments) && !planned.is_empty() {
             cautions.push(takes_effect(arguments, &facts));
         }
@@ -117,19 +103,14 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
     let answer = HostPlan {
         is_applied: arguments.apply,
         interval,
+        is_interval_chosen: arguments.every.is_none() && arguments.peers.is_empty(),
         measured,
         nodes: (!arguments.peers.is_empty()).then(|| slots::nodes(arguments, &all, wanted_slots)),
         mounts,
         changes: planned.iter().map(shown).collect(),
         others: takeover.others.clone(),
         stops,
-        blocked: blocked
-            .into_iter()
-            .map(|blocked| Obstacle {
-                why: blocked.why,
-                hint: blocked.hint,
-            })
-            .collect(),
+        blocked: blocked.into_iter().map(obstacle).collect(),
         command: shlex::try_join(words(arguments).iter().map(String::as_str)).unwrap_or_default(),
     };
     Ok((
@@ -137,6 +118,58 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
         cautions,
         ExitCode::SUCCESS,
     ))
+}
+
+/// The zone of slots, and the host's.
+struct Clocks {
+    zone: TimeZone,
+    /// The zone's name, where it is not the host's own.
+    zone_name: Option<String>,
+    hosts_zone: Option<TimeZone>,
+}
+
+fn clocks(arguments: &Plan, root: &Root, facts: &Host) -> Result<Clocks, CommandError> {
+    let named = facts.time_zone.as_deref();
+    let hosts_zone = named.and_then(|name| units::zone::parse(name).ok());
+    let clock_file = root.read("etc/localtime");
+    let has_clock = matches!(clock_file, Ok(Some(Entry::File(_))) | Err(_));
+    if hosts_zone.is_none() && has_clock && arguments.tz.is_none() {
+        let message = "the host's time zone has no name that is known: /etc/localtime is no link into the zone database";
+        return Err(CommandError::new(Kind::Input, message).hint("name it: --tz Europe/Berlin"));
+    }
+    let (zone, mut zone_name) = slots::zone(arguments, hosts_zone.as_ref());
+    let clock = hosts_zone.clone().unwrap_or(TimeZone::UTC);
+    if Scheduler::of(facts) != Scheduler::Systemd && clock == zone {
+        zone_name = None;
+    }
+    Ok(Clocks {
+        zone,
+        zone_name,
+        hosts_zone,
+    })
+}
+
+/// Slots of a host by itself, beside its heavy jobs and its earlier plans.
+fn alone(
+    arguments: &Plan,
+    wanted: Wanted<'_>,
+    (facts, earlier, takeover): (&Host, &Note, &Takeover),
+    cautions: &mut Vec<String>,
+) -> Result<(Vec<Assigned>, Option<Measured>), CommandError> {
+    let mut busy = rules::busy_times(facts);
+    busy.extend(earlier.busy(&takeover.mounts));
+    let (hours, measured) = match &arguments.load {
+        Some(path) => {
+            let (hours, load) = quiet::hours(arguments, path, wanted.zone, cautions)?;
+            (hours, Some(load))
+        }
+        None => (Hours::of(arguments), None),
+    };
+    let slots = match earlier.kept(arguments, &takeover.mounts, wanted.every) {
+        Some(kept) => kept,
+        None => slots::alone(arguments, &hours, wanted, &busy)?,
+    };
+    Ok((slots, measured))
 }
 
 /// What is in the way of a plan for several nodes: all of them have to count the same filesystems, or their slots would
@@ -171,12 +204,13 @@ fn unnamed(arguments: &Plan, takeover: &Takeover) -> Option<Blocked> {
 /// What makes this host trim a mount point by a schedule, or what is in the way.
 fn scheduled(
     arguments: &Plan,
-    facts: &Host,
-    program: &Program,
+    (root, facts): (&Root, &Host),
+    program: &packaged::Program,
     mount: &PlannedMount,
     schedule: &Schedule,
+    blocked: &mut Vec<Blocked>,
 ) -> Result<Result<Vec<(Edit, String)>, Blocked>, CommandError> {
-    let options = options(arguments, mount)?;
+    let options = options(arguments, root, mount, blocked)?;
     let units = UnitOptions {
         program: program.program.as_deref(),
         timer_template: &program.template,
@@ -189,6 +223,29 @@ fn scheduled(
         schedule,
         units,
     ))
+}
+
+fn mount_plan(
+    mount: &PlannedMount,
+    assigned: &Assigned,
+    (zone, zone_name): (&TimeZone, Option<&str>),
+    now: Timestamp,
+) -> MountPlan {
+    let point = &mount.mount_point;
+    MountPlan {
+        mount_point: point.clone(),
+        loses: mount.loses.clone(),
+        slot: slots::planned_node(point, assigned, zone, zone_name, now),
+        len_s: assigned.slot.len_s,
+        deadline_s: assigned.deadline.as_secs_f64(),
+    }
+}
+
+fn obstacle(blocked: Blocked) -> Obstacle {
+    Obstacle {
+        why: blocked.why,
+        hint: blocked.hint,
+    }
 }
 
 fn refuse_blocked(blocked: &[Blocked]) -> Result<(), CommandError> {
@@ -313,144 +370,25 @@ fn node(arguments: &Plan, facts: &Host) -> Result<usize, CommandError> {
 }
 
 /// Options that the units get besides their window.
-fn options(arguments: &Plan, mount: &PlannedMount) -> Result<Vec<String>, CommandError> {
+fn options(
+    arguments: &Plan,
+    root: &Root,
+    mount: &PlannedMount,
+    blocked: &mut Vec<Blocked>,
+) -> Result<Vec<String>, CommandError> {
     let mut options = mount.options.clone();
+    let timer = rules::timer_name(&mount.mount_point);
+    for obstacle in packaged::obstacles(root, &timer, &mut options) {
+        if !blocked.contains(&obstacle) {
+            blocked.push(obstacle);
+        }
+    }
     if let Some(url) = &arguments.require_green {
         let endpoint = parse_endpoint(url, "--require-green")?;
         options.retain(|option| !option.starts_with("--require-green "));
         options.push(format!("--require-green {endpoint}"));
     }
     Ok(options)
-}
-
-/// What units start, and where their template is.
-struct Program {
-    /// Path of the program for units of its own; `None` if the package's are there.
-    program: Option<String>,
-    /// The template of the timer.
-    template: String,
-}
-
-fn program(
-    arguments: &Plan,
-    root: &Root,
-    cautions: &mut Vec<String>,
-) -> Result<Program, CommandError> {
-    let is_there = |path: &str| matches!(root.read(path), Ok(Some(_)));
-    let template = UNIT_FOLDERS
-        .iter()
-        .map(|folder| format!("{folder}/{TEMPLATE}"))
-        .find(|path| is_there(path));
-    let program = match &arguments.root {
-        Some(_) => {
-            if !is_there(&PACKAGED[1..]) {
-                cautions.push(format!("trimtab has to be installed there as {PACKAGED}"));
-            }
-            PACKAGED.to_owned()
-        }
-        None => own_path()?,
-    };
-    Ok(match template {
-        Some(template) => Program {
-            program: None,
-            template: format!("/{template}"),
-        },
-        None => Program {
-            program: Some(program),
-            template: format!("/etc/systemd/system/{TEMPLATE}"),
-        },
-    })
-}
-
-/// The path of this program, which root will start every week: nobody else may be able to put another in its place.
-fn own_path() -> Result<String, CommandError> {
-    let failed = |why: String| {
-        CommandError::new(Kind::Refused, why)
-            .hint("install it first: sudo install -m 755 trimtab /usr/bin/trimtab")
-    };
-    let path =
-        std::env::current_exe().map_err(|error| failed(format!("this program's path: {error}")))?;
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    Folder::open_protected(folder, OthersWrite::Refused)
-        .map_err(|error| failed(format!("{} {error}", folder.display())))?;
-    let text = path.to_str().filter(|path| {
-        path.chars()
-            .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c))
-    });
-    let text = text.ok_or_else(|| failed(format!("units cannot name {}", path.display())))?;
-    Ok(text.to_owned())
-}
-
-fn stops(arguments: &Plan, takeover: &Takeover) -> Vec<String> {
-    let stops = takeover.stops.iter();
-    if place::is_told(arguments) {
-        stops
-            .filter(|timer| systemd::is_active(timer))
-            .cloned()
-            .collect()
-    } else {
-        Vec::new()
-    }
-}
-
-fn apply(
-    arguments: &Plan,
-    root: &Root,
-    planned: &[Planned],
-    (mounts, zone, stops): (&[MountPlan], &str, &[String]),
-    now: Timestamp,
-) -> Result<(), CommandError> {
-    let earlier = Journal::<Note>::read(root, JOURNAL).map_err(place::failed)?;
-    let is_complete = earlier.is_none_or(|journal| journal.is_complete);
-    if planned.is_empty() && stops.is_empty() && is_complete {
-        return Ok(());
-    }
-    let note = |earlier: Option<Note>| {
-        let mut note = earlier.unwrap_or_default();
-        for mount in mounts {
-            note.mounts
-                .retain(|known| known.mount_point != mount.mount_point);
-            note.mounts.push(NotedMount {
-                mount_point: mount.mount_point.clone(),
-                slot: mount.slot.slot.clone(),
-                zone: zone.to_owned(),
-            });
-        }
-        note.stopped.extend(stops.iter().cloned());
-        note.stopped.sort();
-        note.stopped.dedup();
-        note.applied_at = now;
-        note
-    };
-    let then = || {
-        if !place::is_told(arguments) {
-            return Ok(());
-        }
-        let started = tell_systemd(mounts, stops);
-        if started.is_err() {
-            // The files are about to be put back; what can be told is told once more after that.
-            for timer in stops {
-                let _ = systemd::systemctl(&["start", timer]);
-            }
-        }
-        started
-    };
-    let done = Journal::apply(root, JOURNAL, planned, note, then);
-    if matches!(done, Err(edits::JournalError::Then(_))) {
-        let _ = systemd::systemctl(&["daemon-reload"]);
-    }
-    done.map_err(place::failed)
-}
-
-fn tell_systemd(mounts: &[MountPlan], stops: &[String]) -> Result<(), String> {
-    systemd::systemctl(&["daemon-reload"])?;
-    for mount in mounts {
-        systemd::systemctl(&["restart", &rules::timer_name(&mount.mount_point)])?;
-    }
-    for timer in stops {
-        systemd::systemctl(&["stop", timer])?;
-    }
-    Ok(())
 }
 
 /// When a plan takes effect that nobody was told of.

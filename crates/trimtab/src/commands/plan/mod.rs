@@ -1,7 +1,9 @@
 //! `trimtab plan`.
 
+mod apply;
 pub mod args;
 mod host;
+mod packaged;
 mod place;
 mod playbook;
 mod quiet;

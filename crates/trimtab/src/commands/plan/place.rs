@@ -1,6 +1,7 @@
 //! What is planned: this host, or the tree of `--root`, and what was written down there.
 
-use super::args::Plan;
+use super::args::{Plan, words};
+use super::slots::Assigned;
 use super::systemd;
 use crate::arguments::SourceArgs;
 use crate::commands::source;
@@ -9,10 +10,13 @@ use crate::error::{CommandError, Kind};
 use edits::{JournalError, Root};
 use facts::Host;
 use jiff::Timestamp;
+use plan::{Every, Slot};
 use report::views::plan::PlanAnswer;
+use rules::{Blocked, PlannedMount};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Where it is written down, below the root.
 pub const JOURNAL: &str = "var/lib/trimtab/plan.json";
@@ -23,6 +27,9 @@ pub struct Note {
     pub mounts: Vec<NotedMount>,
     /// Timers that ran before and were stopped.
     pub stopped: Vec<String>,
+    /// Timers of trimtab's that ran before there was a plan.
+    #[serde(default)]
+    pub already: Vec<String>,
     /// When it was last applied.
     pub applied_at: Timestamp,
 }
@@ -36,6 +43,87 @@ pub struct NotedMount {
     pub slot: String,
     /// The zone of that.
     pub zone: String,
+    /// Length of the slot in seconds.
+    pub len_s: u32,
+    /// After how long a pass in it ends, in seconds.
+    pub deadline_s: f64,
+    /// The arguments that it was planned with.
+    pub words: Vec<String>,
+}
+
+impl Note {
+    /// The plan's timers.
+    pub fn timers(&self) -> Vec<String> {
+        self.mounts
+            .iter()
+            .map(|mount| rules::timer_name(&mount.mount_point))
+            .collect()
+    }
+
+    /// The slots of filesystems that are not among `mounts`, for others to keep away from.
+    pub fn busy(&self, mounts: &[PlannedMount]) -> Vec<(u32, u32)> {
+        self.others(mounts)
+            .filter_map(NotedMount::slot)
+            .flat_map(|slot| slot.spans_s().collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// The slots of an earlier plan with the same arguments: a monthly job that comes near must not move them.
+    pub fn kept(
+        &self,
+        arguments: &Plan,
+        mounts: &[PlannedMount],
+        every: Every,
+    ) -> Option<Vec<Assigned>> {
+        let words = words(arguments);
+        let slots = mounts.iter().map(|mount| {
+            let noted = self
+                .mounts
+                .iter()
+                .find(|noted| noted.mount_point == mount.mount_point)?;
+            let slot = noted.slot().filter(|_| noted.words == words)?;
+            let is_as_often = slot.weekday.is_none() == (every == Every::Day);
+            let deadline = Duration::from_secs_f64(noted.deadline_s);
+            is_as_often.then_some(Assigned { slot, deadline })
+        });
+        slots.collect()
+    }
+
+    /// What is in the way of counting slots beside those of an earlier plan.
+    pub fn apart(&self, arguments: &Plan, mounts: &[PlannedMount]) -> Option<Blocked> {
+        let other = self.others(mounts).next()?;
+        let has_peers = other.words.iter().any(|word| word == "--peers");
+        if arguments.peers.is_empty() && !has_peers {
+            return None;
+        }
+        Some(Blocked {
+            why: format!(
+                "{} is planned already, in slots that nodes share",
+                other.mount_point
+            ),
+            hint: "name all filesystems of a node in one call, or `trimtab plan --undo` first"
+                .to_owned(),
+        })
+    }
+
+    fn others(&self, mounts: &[PlannedMount]) -> impl Iterator<Item = &NotedMount> {
+        let is_other = |noted: &&NotedMount| {
+            !mounts
+                .iter()
+                .any(|mount| mount.mount_point == noted.mount_point)
+        };
+        self.mounts.iter().filter(is_other)
+    }
+}
+
+impl NotedMount {
+    fn slot(&self) -> Option<Slot> {
+        let slot: Slot = self.slot.parse().ok()?;
+        Some(Slot {
+            len_s: self.len_s,
+            ..slot
+        })
+    }
 }
 
 /// An answer, cautions, and the exit code.
@@ -69,6 +157,13 @@ pub fn failed(error: JournalError) -> CommandError {
         }
         JournalError::Busy { .. } => "wait for it, and repeat the command",
         JournalError::Invalid { .. } => "use the version of trimtab that has written it",
+        JournalError::Foreign { .. } => {
+            "run it as the user who has applied it, or find out who wrote it"
+        }
+        JournalError::AfterUndo(_) => "repeat it: what is done already stays done",
+        _ if rustix::process::geteuid().is_root() => {
+            "change the file by hand, or what keeps it from being changed"
+        }
         _ => "run it as root (sudo)",
     };
     CommandError::because(Kind::Environment, error).hint(hint)

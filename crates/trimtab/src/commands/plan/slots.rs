@@ -1,6 +1,6 @@
 //! Slots from the arguments.
 
-use super::args::Plan;
+use super::args::{DEFAULT_DAYS, EveryArg, Plan};
 use crate::error::{CommandError, Kind};
 use jiff::Timestamp;
 use jiff::civil::Weekday;
@@ -42,6 +42,17 @@ pub fn validate(arguments: &Plan) -> Result<(), CommandError> {
     if arguments.peers.iter().any(String::is_empty) {
         return Err(
             usage("--peers: a name is empty".to_owned()).hint("for example --peers es1,es2,es3")
+        );
+    }
+    if arguments.apply && !arguments.peers.is_empty() && arguments.mounts.is_empty() {
+        return Err(usage("--apply --peers: expected the mount points, the same on each node".to_owned())
+            .hint("nodes that find other filesystems would count other slots: trimtab plan --apply /data --peers ..."));
+    }
+    let days: Vec<String> = arguments.days.iter().map(ToString::to_string).collect();
+    if arguments.every == Some(EveryArg::Day) && days.join(",") != DEFAULT_DAYS {
+        return Err(
+            usage("--every day: it is every day, whatever --days says".to_owned())
+                .hint("leave one of them out"),
         );
     }
     if arguments.pass.is_some_and(|pass| pass < PASS_MIN) {
@@ -140,7 +151,7 @@ pub fn alone(
     let window_s = hours.window.len_s;
     let lens: Vec<(u32, Duration)> = match arguments.pass {
         Some(pass) => vec![(plan::slot_len_s(pass.as_secs()), pass)],
-        None => [1, 2, 4]
+        None => [1, 2, 3, 4]
             .map(|parts| window_s / parts)
             .into_iter()
             .filter(|&len_s| len_s == window_s || u64::from(len_s) >= ALONE_MIN.as_secs())
@@ -162,7 +173,7 @@ pub fn alone(
     let why = refusal.map_or_else(|| "the window is empty".to_owned(), |why| why.to_string());
     let error = CommandError::new(
         Kind::Input,
-        format!("no slot away from this host's heavy jobs: {why}"),
+        format!("no slot fits beside this host's heavy jobs and the changes of its clocks: {why}"),
     );
     Err(error.hint("widen --window, add --days, or name a shorter --pass; `trimtab check --verbose` lists the jobs"))
 }

@@ -2,16 +2,21 @@
 
 use super::args::Plan;
 use super::place::{self, Answered, JOURNAL, Note, NotedMount, failed, is_told, open};
-use super::systemd;
+use super::{packaged, systemd};
 use crate::config::Config;
-use crate::error::CommandError;
-use edits::{Found, Journal};
+use crate::error::{CommandError, Kind};
+use edits::{Found, Journal, Root};
+use facts::Host;
 use jiff::Timestamp;
 use report::views::plan::{MountStatus, PlanAnswer, PlanStatus, Undone};
 use rules::TakeoverRequest;
 use std::path::Path;
 use std::process::ExitCode;
 
+const UNITS: &str = "etc/systemd/system";
+const CRONTABS: &str = "etc/cron.d";
+/// Name of the plan's drop-ins.
+const DROP_IN: &str = "trimtab-plan.conf";
 /// State of passes on this host.
 const STATE_DIR: &str = "/var/lib/trimtab";
 /// A pass that did not finish for as long is told: the one after the next, and a day.
@@ -23,7 +28,17 @@ const OVERDUE_DAYS: i64 = 15;
 /// When somebody else has changed it since, or it cannot be written.
 pub fn undo(arguments: &Plan) -> Result<Answered, CommandError> {
     let root = open(arguments)?;
-    let Some(journal) = Journal::<Note>::read(&root, JOURNAL).map_err(failed)? else {
+    let is_told = is_told(arguments);
+    let then = |journal: &Journal<Note>| {
+        if is_told {
+            tell_systemd(&journal.note)
+        } else {
+            Ok(())
+        }
+    };
+    let journal = Journal::<Note>::undo(&root, JOURNAL, then).map_err(failed)?;
+    let Some(journal) = journal else {
+        refuse_remains(&root)?;
         let nothing = Undone {
             restored: Vec::new(),
             mounts: Vec::new(),
@@ -31,41 +46,59 @@ pub fn undo(arguments: &Plan) -> Result<Answered, CommandError> {
         };
         return Ok((PlanAnswer::Undone(nothing), Vec::new(), ExitCode::SUCCESS));
     };
-    let note = journal.note.clone();
-    let restored = journal
-        .changes
-        .iter()
-        .map(|change| format!("/{}", change.name))
-        .collect();
-    journal.undo(&root, JOURNAL).map_err(failed)?;
-    let mut cautions = Vec::new();
-    let mut started = Vec::new();
-    if is_told(arguments) {
-        let mut tell = |words: &[&str]| {
-            let told = systemd::systemctl(words);
-            told.map_err(|why| cautions.push(format!("{why}; repeat it by hand")))
-                .is_ok()
+    let note = journal.note;
+    let changes = journal.changes.iter();
+    let mounts = note.mounts.into_iter();
+    let undone = Undone {
+        restored: changes.map(|change| format!("/{}", change.name)).collect(),
+        mounts: mounts.map(|mount| mount.mount_point).collect(),
+        started: if is_told { note.stopped } else { Vec::new() },
+    };
+    Ok((PlanAnswer::Undone(undone), Vec::new(), ExitCode::SUCCESS))
+}
+
+/// Once the files are as before.
+fn tell_systemd(note: &Note) -> Result<(), String> {
+    systemd::systemctl(&["daemon-reload"])?;
+    for timer in note.timers() {
+        let word = if note.already.contains(&timer) {
+            "restart"
+        } else {
+            "stop"
         };
-        for mount in &note.mounts {
-            tell(&["stop", &rules::timer_name(&mount.mount_point)]);
-        }
-        tell(&["daemon-reload"]);
-        for timer in &note.stopped {
-            if tell(&["start", timer]) {
-                started.push(timer.clone());
-            }
+        systemd::systemctl(&[word, &timer])?;
+    }
+    for timer in &note.stopped {
+        systemd::systemctl(&["start", timer])?;
+    }
+    Ok(())
+}
+
+/// Files of a plan whose journal is gone are not "nothing to take back".
+fn refuse_remains(root: &Root) -> Result<(), CommandError> {
+    let unreadable = |error| CommandError::unreadable("/etc/systemd/system", error);
+    let mut remains = Vec::new();
+    for folder in root.names(UNITS).map_err(unreadable)? {
+        let path = format!("{UNITS}/{folder}/{DROP_IN}");
+        if folder.starts_with("trimtab-trim@") && matches!(root.read(&path), Ok(Some(_))) {
+            remains.push(format!("/{path}"));
         }
     }
-    let undone = Undone {
-        restored,
-        mounts: note
-            .mounts
-            .into_iter()
-            .map(|mount| mount.mount_point)
-            .collect(),
-        started,
-    };
-    Ok((PlanAnswer::Undone(undone), cautions, ExitCode::SUCCESS))
+    let crontabs = root.names(CRONTABS).unwrap_or_default();
+    let ours = crontabs
+        .iter()
+        .filter(|name| name.starts_with("trimtab-plan-"));
+    remains.extend(ours.map(|name| format!("/{CRONTABS}/{name}")));
+    if remains.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "/{JOURNAL} is gone, and with it what was there before: {} are of a plan",
+        remains.join(", ")
+    );
+    Err(CommandError::new(Kind::Environment, message).hint(
+        "remove them by hand, and X-fstrim.notrim from fstab; `systemctl unmask` and `chmod +x` bring back what a plan ends",
+    ))
 }
 
 /// The day on which a slot begins next, where no timer tells.
@@ -83,28 +116,75 @@ pub fn status(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answe
     let root = open(arguments)?;
     let journal = Journal::<Note>::read(&root, JOURNAL).map_err(failed)?;
     let Some(journal) = journal else {
+        refuse_remains(&root)?;
         let none = PlanStatus {
+            command: String::new(),
             mounts: Vec::new(),
             drift: Vec::new(),
         };
         return Ok((PlanAnswer::Status(none), Vec::new(), ExitCode::SUCCESS));
     };
     let facts = place::read(arguments, config)?;
+    let mut drift = drift_of_files(&journal, &root);
+    drift.extend(drift_of_trims(arguments, &facts, &journal.note));
+    let noted = journal.note.mounts.iter();
+    let mounts = noted
+        .map(|mount| {
+            let timer = rules::timer_name(&mount.mount_point);
+            let obstacles = packaged::obstacles(&root, &timer, &mut Vec::new());
+            drift.extend(
+                obstacles
+                    .into_iter()
+                    .map(|blocked| format!("{}.", blocked.why)),
+            );
+            mount_status(arguments, &facts, &journal.note, mount, now, &mut drift)
+        })
+        .collect();
+    let mut calls: Vec<&[String]> = journal
+        .note
+        .mounts
+        .iter()
+        .map(|mount| mount.words.as_slice())
+        .collect();
+    calls.dedup();
+    let command = calls
+        .iter()
+        .filter_map(|words| shlex::try_join(words.iter().map(String::as_str)).ok())
+        .map(|words| format!("sudo trimtab plan --apply {words}"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let code = ExitCode::from(u8::from(!drift.is_empty()));
+    Ok((
+        PlanAnswer::Status(PlanStatus {
+            command,
+            mounts,
+            drift,
+        }),
+        Vec::new(),
+        code,
+    ))
+}
+
+fn drift_of_files(journal: &Journal<Note>, root: &Root) -> Vec<String> {
     let mut drift = Vec::new();
     if !journal.is_complete {
         drift.push("an earlier run was killed before it was done.".to_owned());
     }
     for recorded in &journal.changes {
         let path = format!("/{}", recorded.name);
-        match recorded.found(&root) {
+        match recorded.found(root) {
             Ok(Found::Changed | Found::EditedAround(_)) => {}
             Ok(Found::Original) => drift.push(format!("{path} is as it was before the plan.")),
             Ok(Found::Edited) => drift.push(format!("{path} was changed since by somebody else.")),
             Err(error) => drift.push(format!("{path}: {error}.")),
         }
     }
-    let mount_points: Vec<String> = journal
-        .note
+    drift
+}
+
+fn drift_of_trims(arguments: &Plan, facts: &Host, note: &Note) -> Vec<String> {
+    let mut drift = Vec::new();
+    let mount_points: Vec<String> = note
         .mounts
         .iter()
         .map(|mount| mount.mount_point.clone())
@@ -114,7 +194,7 @@ pub fn status(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answe
         may_edit_fstab: true,
         is_directory: &|path| place::is_directory(arguments, path),
     };
-    match rules::takeover(&facts, &request) {
+    match rules::takeover(facts, &request) {
         Ok(takeover) => {
             drift.extend(
                 takeover
@@ -131,47 +211,50 @@ pub fn status(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answe
         }
         Err(refusal) => drift.push(format!("{}: {}.", refusal.mount_point, refusal.reason)),
     }
-    let jobs = || facts.jobs.iter().flatten();
-    let mut mounts = Vec::new();
-    for mount in &journal.note.mounts {
-        let unit = rules::timer_name(&mount.mount_point);
-        let timer = jobs().find(|job| job.timer.as_ref().is_some_and(|timer| timer.unit == unit));
-        if timer.is_some_and(|job| !job.is_active()) {
-            drift.push(format!("{unit} is not active."));
-        }
-        let mounted = facts
-            .mounts
-            .iter()
-            .find(|found| found.mount_point == mount.mount_point);
-        let last = mounted
-            .filter(|_| arguments.root.is_none())
-            .and_then(|mounted| trim::debt::last_pass(&facts, mounted, Path::new(STATE_DIR)));
-        let last = last.map(|pass| pass.ended_at);
-        let since = last
-            .unwrap_or(journal.note.applied_at)
-            .max(journal.note.applied_at);
-        if arguments.root.is_none() && now.duration_since(since).as_hours() > OVERDUE_DAYS * 24 {
-            let date = since.strftime("%Y-%m-%d");
-            drift.push(format!(
-                "{} has had no complete pass since {date}.",
-                mount.mount_point
-            ));
-        }
-        let shown = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M UTC").to_string();
-        mounts.push(MountStatus {
-            mount_point: mount.mount_point.clone(),
-            slot: mount.slot.clone(),
-            last_complete: last.map(shown),
-            next: timer
-                .and_then(|job| job.next_run)
-                .map(shown)
-                .or_else(|| next_day(mount, now)),
-        });
+    drift
+}
+
+fn mount_status(
+    arguments: &Plan,
+    facts: &Host,
+    note: &Note,
+    mount: &NotedMount,
+    now: Timestamp,
+    drift: &mut Vec<String>,
+) -> MountStatus {
+    let unit = rules::timer_name(&mount.mount_point);
+    let timer = facts
+        .jobs
+        .iter()
+        .flatten()
+        .find(|job| job.timer.as_ref().is_some_and(|timer| timer.unit == unit));
+    if timer.is_some_and(|job| !job.is_active()) {
+        drift.push(format!("{unit} is not active."));
     }
-    let code = ExitCode::from(u8::from(!drift.is_empty()));
-    Ok((
-        PlanAnswer::Status(PlanStatus { mounts, drift }),
-        Vec::new(),
-        code,
-    ))
+    let mounted = facts
+        .mounts
+        .iter()
+        .find(|found| found.mount_point == mount.mount_point);
+    let last = mounted
+        .filter(|_| arguments.root.is_none())
+        .and_then(|mounted| trim::debt::last_pass(facts, mounted, Path::new(STATE_DIR)));
+    let last = last.map(|pass| pass.ended_at);
+    let since = last.unwrap_or(note.applied_at).max(note.applied_at);
+    if arguments.root.is_none() && now.duration_since(since).as_hours() > OVERDUE_DAYS * 24 {
+        let date = since.strftime("%Y-%m-%d");
+        drift.push(format!(
+            "{} has had no complete pass since {date}.",
+            mount.mount_point
+        ));
+    }
+    let shown = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M UTC").to_string();
+    MountStatus {
+        mount_point: mount.mount_point.clone(),
+        slot: mount.slot.clone(),
+        last_complete: last.map(shown),
+        next: timer
+            .and_then(|job| job.next_run)
+            .map(shown)
+            .or_else(|| next_day(mount, now)),
+    }
 }
