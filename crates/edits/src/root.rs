@@ -101,6 +101,13 @@ impl Root {
         Ok(missing)
     }
 
+    /// Whether there is something at a path, of any kind and size; a link counts, wherever it leads.
+    pub fn exists(&self, path: &str) -> bool {
+        let found = |(folder, name): (Folder, &str)| folder.0.stat(name).ok().flatten();
+        self.find(path)
+            .is_ok_and(|place| place.and_then(found).is_some())
+    }
+
     fn stat_folder(&self, path: &str) -> io::Result<Option<()>> {
         match self.find(path)? {
             Some((folder, name)) => Ok(folder.0.stat(name)?.map(drop)),

@@ -42,20 +42,27 @@ pub fn program(
     root: &Root,
     cautions: &mut Vec<String>,
 ) -> Result<Program, CommandError> {
-    let is_there = |path: &str| matches!(root.read(path), Ok(Some(_)));
     let template = UNIT_FOLDERS
         .iter()
         .map(|folder| format!("{folder}/{TEMPLATE}"))
-        .find(|path| is_there(path));
+        .find(|path| root.exists(path));
     let program = match &arguments.root {
         Some(_) => {
-            if !is_there(&PACKAGED[1..]) {
+            if !root.exists(&PACKAGED[1..]) {
                 cautions.push(format!("trimtab has to be installed there as {PACKAGED}"));
             }
             PACKAGED.to_owned()
         }
         None => own_path()?,
     };
+    if let (Some(template), false) = (&template, root.exists(&PACKAGED[1..]))
+        && arguments.root.is_none()
+    {
+        let message = format!("/{template} runs {PACKAGED}, which is not there");
+        return Err(CommandError::new(Kind::Refused, message).hint(format!(
+            "install it: sudo install -m 755 {program} {PACKAGED}"
+        )));
+    }
     Ok(match template {
         Some(template) => Program {
             program: None,
