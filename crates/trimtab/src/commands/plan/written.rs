@@ -59,14 +59,17 @@ pub fn undo(arguments: &Plan) -> Result<Answered, CommandError> {
 
 /// Once the files are as before.
 fn tell_systemd(note: &Note) -> Result<(), String> {
+    let (already, ours): (Vec<String>, Vec<String>) = note
+        .timers()
+        .into_iter()
+        .partition(|timer| note.already.contains(timer));
+    // Before systemd forgets what they are.
+    for timer in &ours {
+        systemd::systemctl(&["stop", timer])?;
+    }
     systemd::systemctl(&["daemon-reload"])?;
-    for timer in note.timers() {
-        let word = if note.already.contains(&timer) {
-            "restart"
-        } else {
-            "stop"
-        };
-        systemd::systemctl(&[word, &timer])?;
+    for timer in &already {
+        systemd::systemctl(&["restart", timer])?;
     }
     for timer in &note.stopped {
         systemd::systemctl(&["start", timer])?;
