@@ -84,15 +84,16 @@ pub fn apply(
     };
     let done = Journal::apply(root, JOURNAL, planned, note, then);
     if let Err(JournalError::Then(_) | JournalError::Stuck { .. }) = &done {
-        // As far as it goes: the error that is told is the first one.
+        // As far as it goes: the error that is told is the first one. Stopped before systemd forgets what they are.
+        let (known, new): (Vec<&String>, Vec<&String>) = timers
+            .iter()
+            .partition(|timer| already.contains(timer) || ours.contains(timer));
+        for timer in new {
+            let _ = systemd::systemctl(&["stop", timer]);
+        }
         let _ = systemd::systemctl(&["daemon-reload"]);
-        for timer in &timers {
-            let word = if already.contains(timer) || ours.contains(timer) {
-                "restart"
-            } else {
-                "stop"
-            };
-            let _ = systemd::systemctl(&[word, timer]);
+        for timer in known {
+            let _ = systemd::systemctl(&["restart", timer]);
         }
         for timer in run.stops {
             let _ = systemd::systemctl(&["start", timer]);
