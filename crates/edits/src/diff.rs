@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_shown() {
-        let file = |text: &str| Some(Entry::File(Contents::of_root(text)));
+        let file = |text: &str| Some(Entry::File(Contents::own(text)));
         let shown = |before: Option<Entry>, after: Option<Entry>| {
             diff(&Change {
                 name: String::new(),
@@ -84,7 +84,7 @@ mod tests {
             "+ a link to /dev/null"
         );
         assert_eq!(shown(file("a"), None), "- a");
-        let mut unexecutable = Contents::of_root("x");
+        let mut unexecutable = Contents::own("x");
         unexecutable.mode = 0o755;
         assert_eq!(
             shown(Some(Entry::File(unexecutable)), file("x")),

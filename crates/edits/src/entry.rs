@@ -24,13 +24,13 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// A file of root's that everybody may read.
-    pub fn of_root(text: impl Into<Vec<u8>>) -> Self {
+    /// A new file of this process's user, root but for images that others make, that everybody may read.
+    pub fn own(text: impl Into<Vec<u8>>) -> Self {
         Self {
             bytes: Bytes(text.into()),
             mode: 0o644,
-            uid: 0,
-            gid: 0,
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
             attributes: Attributes::default(),
         }
     }

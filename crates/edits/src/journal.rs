@@ -325,9 +325,7 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
         let contents = Contents {
             mode: 0o600,
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
-            ..Contents::of_root(text.map_err(at(path))?)
+            ..Contents::own(text.map_err(at(path))?)
         };
         root.set(path, Some(&Entry::File(contents)))
             .map_err(at(path))

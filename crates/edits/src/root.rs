@@ -94,7 +94,7 @@ impl Root {
         let mut missing = Vec::new();
         for (at, _) in path.match_indices('/') {
             let above = &path[..at];
-            if !missing.is_empty() || self.stat_folder(above)?.is_none() {
+            if !missing.is_empty() || !self.exists(above)? {
                 missing.push(above.to_owned());
             }
         }
@@ -102,16 +102,13 @@ impl Root {
     }
 
     /// Whether there is something at a path, of any kind and size; a link counts, wherever it leads.
-    pub fn exists(&self, path: &str) -> bool {
-        let found = |(folder, name): (Folder, &str)| folder.0.stat(name).ok().flatten();
-        self.find(path)
-            .is_ok_and(|place| place.and_then(found).is_some())
-    }
-
-    fn stat_folder(&self, path: &str) -> io::Result<Option<()>> {
+    ///
+    /// # Errors
+    /// If that cannot be told.
+    pub fn exists(&self, path: &str) -> io::Result<bool> {
         match self.find(path)? {
-            Some((folder, name)) => Ok(folder.0.stat(name)?.map(drop)),
-            None => Ok(None),
+            Some((folder, name)) => Ok(folder.0.stat(name)?.is_some()),
+            None => Ok(false),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Plans trims: gives every node of a cluster a slot of its own in the week, and tells how probable it is that
-//! passes overlap without one.
+//! Plans trims: gives every node of a cluster a slot of its own in the week, finds the quiet hours in measured load, and
+//! tells how probable it is that passes overlap without slots.
 //!
 //! Slots are counted out, not drawn and not hashed: a random delay, and a stable one made of a host's name, let nodes
 //! meet every few weeks or in every week. Pure: zones and times are arguments.

@@ -52,8 +52,9 @@ pub use outcome::Outcome;
 pub use rule::{Check, Needs, Rule};
 pub use trim_jobs::TRIM_OPTIONS_WITH_VALUE;
 pub use trim_plan::{
-    Blocked, PlanRefusal, PlannedMount, Schedule, Scheduler, Takeover, TakeoverRequest,
-    UnitOptions, busy_times, kept_trim_options, schedule, takeover, timer_name, worth_a_plan,
+    Blocked, OtherDropIn, PACKAGED_PROGRAM, PLAN_DROP_IN, PlanRefusal, PlannedMount, Schedule,
+    Scheduler, TIMER_TEMPLATE, Takeover, TakeoverRequest, UnitOptions, busy_times, may_end,
+    other_drop_in, takeover, timer_name, trim_edits, worth_a_plan,
 };
 pub use trim_room::{Room, trim_room};
 pub use trim_verdict::{

@@ -2,15 +2,12 @@
 //! or ends. Never two kinds of trims on one filesystem.
 
 use crate::context::Context;
-use crate::fstab_edit;
 use crate::quiet_slot::{self, Busy, QuietTimes};
 use crate::shell::printable;
 use crate::times::HostClock;
-use crate::trim_jobs::{
-    NOTRIM, TIMERS_UNKNOWN, TrimJob, TrimJobs, bare, has_option, refusal, supports_notrim,
-};
+use crate::trim_jobs::{NOTRIM, TIMERS_UNKNOWN, TrimJob, TrimJobs, bare, refusal, supports_notrim};
 use crate::trim_remedy;
-use crate::trim_state::{self, OnlineDiscard};
+use crate::trim_state::{self, OnlineDiscard, discards_online};
 use crate::trim_verdict::{TrimRequest, trim_verdict};
 use crate::volume::Volume;
 use crate::volumes::TRIMMABLE;
@@ -21,8 +18,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) mod ending;
 mod units;
 
-pub use ending::Blocked;
-pub use units::{Schedule, Scheduler, UnitOptions, kept_trim_options, schedule, timer_name};
+pub use ending::{Blocked, may_end};
+pub use units::{
+    OtherDropIn, PACKAGED_PROGRAM, PLAN_DROP_IN, Schedule, Scheduler, TIMER_TEMPLATE, UnitOptions,
+    other_drop_in, timer_name, trim_edits,
+};
 
 /// What has to change so that only the plan's own jobs trim some filesystems.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -194,12 +194,7 @@ fn judged<'c, 'a>(
             vec![remedy.text],
         ));
     }
-    let entry = fstab_edit::entry_of(cx.host, mount);
-    let comes_back = entry.is_some_and(|entry| has_option(entry, "discard"));
-    if comes_back
-        || trim_state::online_discard(mount) != OnlineDiscard::Off
-            && !ends_at_next_mount(cx.host, mount)
-    {
+    if discards_online(cx.host, mount) {
         return Err(refuse(
             "it discards what it frees by itself (`discard` among its mount options), and a second kind of trim would \
              only come on top"
@@ -221,12 +216,6 @@ fn judged<'c, 'a>(
                 Vec::new(),
             )
         })
-}
-
-/// Whether fstab no longer has the option by which a filesystem discards online: XFS goes on until it is mounted again.
-pub(crate) fn ends_at_next_mount(host: &Host, mount: &Mount) -> bool {
-    let entry = fstab_edit::entry_of(host, mount);
-    mount.fs_type == "xfs" && entry.is_some_and(|entry| !has_option(entry, "discard"))
 }
 
 /// Decides about each job that trims a planned filesystem. Filesystems that lose their trim by that are added.

@@ -11,7 +11,7 @@ use crate::job_places::{cron_directory_script, crontab_line, is_plain};
 use crate::quiet_slot::QuietSlot;
 use crate::trim_jobs::{Miss, NOTRIM, TrimJob, supports_notrim};
 use crate::trim_plan::ending;
-use crate::trim_state::{self, OnlineDiscard};
+use crate::trim_state;
 use crate::volume::Volume;
 use crate::{fstab_edit, shell};
 use facts::host::{Job, Mount};
@@ -250,7 +250,7 @@ pub(crate) fn replace_by_paced(
 ) -> Remedy {
     let may_edit_fstab =
         supports_notrim(&cx.host.platform) && replaced.iter().any(|trim| trim.goes_by_fstab());
-    if trim_state::online_discard(volume.mount) != OnlineDiscard::Off {
+    if trim_state::discards_online(cx.host, volume.mount) {
         return paced_without_discard(cx, volume.mount, may_edit_fstab);
     }
     let text = plan_text("Let a paced trim take its place");

@@ -28,6 +28,11 @@ impl Room {
         self.free_bytes + self.spare_bytes
     }
 
+    /// Whether what is written in this many days fits.
+    pub fn lasts(&self, days: f64) -> bool {
+        self.days().is_none_or(|room_days| room_days >= days)
+    }
+
     /// After how many days that is; `None` if nothing is written.
     pub fn days(&self) -> Option<f64> {
         (self.written_bytes_per_day > 0.0).then(|| self.bytes() / self.written_bytes_per_day)

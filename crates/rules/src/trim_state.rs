@@ -3,11 +3,12 @@
 use crate::context::Context;
 use crate::medium::StackMedium;
 use crate::shell::printable;
+use crate::trim_jobs::has_option;
 use crate::volume::Volume;
 use crate::volumes::TRIMMABLE;
-use crate::{discard_path, medium, wording};
-use facts::Skipped;
+use crate::{discard_path, fstab_edit, medium, wording};
 use facts::host::{AtaTrim, BlockDevice, DeviceKind, EnabledState, Job, Mount};
+use facts::{Host, Skipped};
 
 /// How a mounted filesystem discards the space it frees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,15 @@ pub(crate) fn online_discard(mount: &Mount) -> OnlineDiscard {
         (Some("async"), _) | (Some(_), "f2fs") => OnlineDiscard::Background,
         (Some(_), _) => OnlineDiscard::On,
     }
+}
+
+/// Whether a filesystem discards online and will go on: by its mount, unless fstab no longer says so and it is an XFS, which
+/// takes that at its next mount only; or by fstab, at the next mount.
+pub(crate) fn discards_online(host: &Host, mount: &Mount) -> bool {
+    let entry = fstab_edit::entry_of(host, mount);
+    let in_fstab = entry.map(|entry| has_option(entry, "discard"));
+    let ends = mount.fs_type == "xfs" && in_fstab == Some(false);
+    in_fstab == Some(true) || online_discard(mount) != OnlineDiscard::Off && !ends
 }
 
 /// Returns libata's term if TRIM waits for an empty queue.

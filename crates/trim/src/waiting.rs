@@ -107,14 +107,15 @@ impl Pending<'_> {
             Ok(Waited::Ended(Ended::Stopped { reason }))
         };
         while self.clock.elapsed() < until {
+            // Before the request that the deadline makes too, which does not say what was waited for.
+            if time_left().is_some_and(|left| left.is_zero()) {
+                return ended("the deadline has passed");
+            }
             if let Some(ended) = requested_end(self.stop, self.state, &key) {
                 return Ok(Waited::Ended(ended));
             }
             if windows.closed(self.clock.wall()).is_some() {
                 return ended("the window is over");
-            }
-            if time_left().is_some_and(|left| left.is_zero()) {
-                return ended("the deadline has passed");
             }
             self.clock.sleep(CHECK_INTERVAL);
         }
@@ -217,6 +218,7 @@ pub fn is_waiting(checkpoint: &Checkpoint) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::StopRequest;
     use crate::target::Identity;
     use crate::window::Window;
     use facts::host::DeviceNumber;
@@ -306,5 +308,60 @@ mod tests {
         state.forget(&key).unwrap();
         remark(state, &key, &mut windows, at("2026-03-02T05:00:01Z")).unwrap();
         assert_eq!(state.checkpoint(&key).unwrap(), None);
+    }
+
+    /// A clock that only sleeping moves.
+    struct Made(std::cell::Cell<Duration>);
+
+    impl Clock for Made {
+        fn elapsed(&self) -> Duration {
+            self.0.get()
+        }
+
+        fn wall(&self) -> Timestamp {
+            at("2026-03-02T04:00:00Z") + self.0.get()
+        }
+
+        fn sleep(&self, duration: Duration) {
+            self.0.set(self.0.get() + duration);
+        }
+    }
+
+    #[test]
+    fn a_pause_ends_with_its_window_its_deadline_or_a_request() {
+        let Fixture { state, .. } = &fixture();
+        let (target, stop) = (target(), Stop::default());
+        let clock = Made(std::cell::Cell::default());
+        let pending = Pending {
+            target: &target,
+            resume: None,
+            state,
+            stop: &stop,
+            clock: &clock,
+        };
+        let windows = Windows::new(vec![Window::parse("01:00-05:00").unwrap()], TimeZone::UTC);
+        let pause = |minutes: u64, deadline: Duration| {
+            let left = || Some(deadline.saturating_sub(clock.elapsed()));
+            let pause = Duration::from_mins(minutes);
+            let waited = pending.pause(pause, &windows, &left, "cluster \"logs\" is yellow");
+            (waited.unwrap(), clock.elapsed().as_secs() / 60)
+        };
+        let day = Duration::from_hours(24);
+        assert_eq!(pause(10, day), (Waited::Open, 10));
+        let checkpoint = state.checkpoint(&target.identity.key()).unwrap().unwrap();
+        assert!(is_waiting(&checkpoint), "--status tells");
+        let ended = |what: &str| {
+            let reason = format!("cluster \"logs\" is yellow, and {what}");
+            Waited::Ended(Ended::Stopped { reason })
+        };
+        let deadline = Duration::from_mins(30);
+        assert_eq!(pause(60, deadline), (ended("the deadline has passed"), 30));
+        assert_eq!(pause(60, day), (ended("the window is over"), 60));
+        stop.request(StopRequest::Deadline);
+        let passed = ended("the deadline has passed");
+        assert_eq!(pause(60, deadline), (passed, 60), "not why it was to end");
+        stop.clear();
+        stop.request(StopRequest::Signal(15));
+        assert_eq!(pause(60, day), (Waited::Ended(Ended::Signal(15)), 60));
     }
 }

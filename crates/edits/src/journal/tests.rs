@@ -46,11 +46,7 @@ impl Tree {
             before: Some("b".to_owned()),
             after: "b,x".to_owned(),
         }];
-        let own = Contents {
-            uid: fstab.uid,
-            gid: fstab.gid,
-            ..Contents::of_root("[Timer]\n")
-        };
+        let own = Contents::own("[Timer]\n");
         vec![
             self.change(
                 "etc/systemd/system/a.timer.d/plan.conf",

@@ -139,7 +139,12 @@ fn check_volume(
     }
     finding
         .remedy
-        .push(trim_remedy::trim_mounts(cx, &[&volume.mount.mount_point]));
+        .push(if trim_state::discards_online(cx.host, volume.mount) {
+            // fstab says it, and the next mount does it.
+            trim_remedy::paced_without_discard(cx, volume.mount, false)
+        } else {
+            trim_remedy::trim_mounts(cx, &[&volume.mount.mount_point])
+        });
     finding
         .remedy
         .push(trim_remedy::fstrim_at_quiet_time(cx, volume.mount, slot));

@@ -60,3 +60,73 @@ pub(crate) fn of(trim: &TrimJob<'_>, trimmed: &str) -> Result<(Edit, String), Bl
         )),
     }
 }
+
+/// Refuses to end what may do more than trim, by the text of the script or of the line of a crontab: [`of`] goes by the
+/// programs that a job runs, and some work is none.
+///
+/// # Errors
+/// What else it may do, to follow the name of the file or the line.
+pub fn may_end(edit: &Edit, text: &str) -> Result<(), String> {
+    match edit {
+        Edit::MakeNotExecutable { .. } => only_trims(text, true),
+        Edit::CommentOut { .. } => only_trims(text, false),
+        _ => Ok(()),
+    }
+}
+
+fn only_trims(text: &str, is_script: bool) -> Result<(), String> {
+    let is_shell = |line: &str| line.starts_with("#!") && line.trim_end().ends_with("sh");
+    let first = text.lines().next().unwrap_or_default();
+    if is_script && first.starts_with("#!") && !is_shell(first.split(" -").next().unwrap_or(first))
+    {
+        return Err(format!(
+            "is not a shell script ({first}), and may do other work besides"
+        ));
+    }
+    let code = || {
+        text.lines()
+            .filter(|line| !line.trim_start().starts_with('#') || !is_script)
+    };
+    if !code().any(|line| line.contains("trim")) {
+        return Err("is not what it was: nothing in it trims".to_owned());
+    }
+    for line in code() {
+        let services = line.matches("systemctl").count();
+        let to_file = line.split('>').skip(1).map(str::trim_start).any(|target| {
+            let is_log = ["/dev/null", "&", "/var/log/", "(", ">"].iter();
+            !target.is_empty() && !is_log.into_iter().any(|kind| target.starts_with(kind))
+        });
+        if line.contains("run-parts") || to_file || services > 0 && !line.contains("fstrim") {
+            return Err(format!("does other work besides its trim: {}", line.trim()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_do_more_than_trim_is_left_alone() {
+        for fine in [
+            "#!/bin/sh\nfstrim /data || true\n",
+            "#!/bin/bash -e\n# call fstrim-all\nexec fstrim-all\n",
+            "fstrim -a\n",
+            "#!/usr/bin/env bash\nfstrim -v / >> /var/log/trim.log 2>&1\n",
+        ] {
+            assert_eq!(only_trims(fine, true), Ok(()), "{fine}");
+        }
+        for more in [
+            "#!/usr/bin/python3\nfstrim()\n",
+            "#!/bin/sh\necho 3 > /proc/sys/vm/drop_caches\nfstrim /data\n",
+            "#!/bin/sh\nfstrim /data\nsystemctl restart postgresql\n",
+            "#!/bin/sh\nfstrim /; run-parts /etc/cron.weekly\n",
+            "#!/bin/sh\n# fstrim\ntrue\n",
+        ] {
+            assert!(only_trims(more, true).is_err(), "{more}");
+        }
+        assert!(only_trims("0 1 * * 0 root : > /data/x.log; /sbin/fstrim /data", false).is_err());
+        assert!(only_trims("0 1 * * 0 root /sbin/fstrim /data >/dev/null 2>&1", false).is_ok());
+    }
+}

@@ -223,7 +223,7 @@ fn written(
         zone: zone.map(str::to_owned),
         ..weekly()
     };
-    let edits = schedule(scheduler, mount_point, &when, units)?;
+    let edits = trim_edits(scheduler, mount_point, &when, units)?;
     Ok(edits.into_iter().map(|(edit, _)| edit).collect())
 }
 
@@ -310,4 +310,23 @@ fn what_a_line_cannot_say_is_in_the_way() {
             "{mount_point} {options:?}"
         );
     }
+}
+
+#[test]
+fn other_drop_ins_override_or_have_options() {
+    let options =
+        "[Service]\nEnvironment=\"TRIMTAB_TRIM_OPTIONS=--window 02:00-05:00 --max-latency 5ms\"\n";
+    let kept = OtherDropIn::Options(vec!["--max-latency 5ms".to_owned()]);
+    assert_eq!(other_drop_in("override.conf", options), kept);
+    assert_eq!(other_drop_in("zz.conf", options), OtherDropIn::Overrides);
+    let delay = "[Timer]\nRandomizedDelaySec=2h\n";
+    assert_eq!(
+        other_drop_in("override.conf", delay),
+        OtherDropIn::Unrelated
+    );
+    assert_eq!(other_drop_in("user.conf", delay), OtherDropIn::Overrides);
+    assert_eq!(
+        other_drop_in("zz.conf", "[Service]\n# ExecStart=\nNice=5\n"),
+        OtherDropIn::Unrelated
+    );
 }

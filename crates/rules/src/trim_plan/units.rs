@@ -13,14 +13,16 @@ const UNITS: [(&str, &str); 2] = [
         include_str!("../../../../packaging/trimtab-trim@.service"),
     ),
     (
-        "trimtab-trim@.timer",
+        TIMER_TEMPLATE,
         include_str!("../../../../packaging/trimtab-trim@.timer"),
     ),
 ];
 /// Where units call trimtab by in the package.
-const PACKAGED: &str = "/usr/bin/trimtab";
+pub const PACKAGED_PROGRAM: &str = "/usr/bin/trimtab";
+/// The template of the plan's timers.
+pub const TIMER_TEMPLATE: &str = "trimtab-trim@.timer";
 /// Name of the drop-ins: it sorts after `override.conf`, which `systemctl edit` writes, and takes precedence.
-const DROP_IN: &str = "trimtab-plan.conf";
+pub const PLAN_DROP_IN: &str = "trimtab-plan.conf";
 /// The plan's file for cron.
 const CRON_FILE: &str = "etc/cron.d/trimtab-plan";
 /// busybox' crontab of root.
@@ -88,7 +90,7 @@ pub struct UnitOptions<'a> {
 ///
 /// # Errors
 /// If the host's scheduler cannot do that.
-pub fn schedule(
+pub fn trim_edits(
     scheduler: Scheduler,
     mount_point: &str,
     schedule: &Schedule,
@@ -96,8 +98,8 @@ pub fn schedule(
 ) -> Result<Vec<(Edit, String)>, Blocked> {
     if let Some(option) = units.options.iter().find(|option| !is_carried(option)) {
         return Err(Blocked {
-            why: format!("its present trim has an option that cannot be carried over: {option}"),
-            hint: "take it out of the unit, or put what it runs into a script of its own"
+            why: format!("an option cannot be written into a unit or a crontab as it is: {option}"),
+            hint: "put what it says into a script of its own, or into [trim] of trimtab.toml"
                 .to_owned(),
         });
     }
@@ -135,7 +137,7 @@ fn by_systemd(
     if let Some(program) = units.program {
         for (name, text) in UNITS {
             let path = format!("etc/systemd/system/{name}");
-            let text = text.replace(PACKAGED, program);
+            let text = text.replace(PACKAGED_PROGRAM, program);
             edits.push((Edit::Write { path, text }, "the package's unit".to_owned()));
         }
     }
@@ -150,7 +152,7 @@ fn by_systemd(
     let options = options.replace('%', "%%");
     let service = format!("{HEADER}\n[Service]\nEnvironment=\"TRIMTAB_TRIM_OPTIONS={options}\"\n");
     for (kind, text) in [("timer", timer), ("service", service)] {
-        let path = format!("etc/systemd/system/{unit}.{kind}.d/{DROP_IN}");
+        let path = format!("etc/systemd/system/{unit}.{kind}.d/{PLAN_DROP_IN}");
         let why = if kind == "timer" {
             "when it is trimmed"
         } else {
@@ -183,7 +185,7 @@ fn by_cron(
             hint: "leave --tz out where all nodes are in one time zone".to_owned(),
         });
     }
-    let program = units.program.unwrap_or(PACKAGED);
+    let program = units.program.unwrap_or(PACKAGED_PROGRAM);
     let command = format!(
         "{program} trim {} {mount_point}",
         options.replace('%', "\\%")
@@ -287,7 +289,7 @@ pub(super) fn kept_options(job: &Job) -> Vec<String> {
 }
 
 /// Of the options of a paced trim, those that the plan does not set itself, each with its value.
-pub fn kept_trim_options(words: &[String]) -> Vec<String> {
+fn kept_trim_options(words: &[String]) -> Vec<String> {
     const SET: [&str; 3] = ["--window", "--tz", "--deadline"];
     let mut kept = Vec::new();
     let mut words = words.iter().map(String::as_str);
@@ -306,4 +308,52 @@ pub fn kept_trim_options(words: &[String]) -> Vec<String> {
         kept.push(value.map_or_else(|| name.to_owned(), |value| format!("{name} {value}")));
     }
     kept
+}
+
+/// The variable that holds the options of a pass.
+const OPTIONS: &str = "TRIMTAB_TRIM_OPTIONS=";
+/// What the plan's drop-ins set.
+const SET_BY_PLAN: [&str; 6] = [
+    "OnCalendar",
+    "AccuracySec",
+    "RandomizedDelaySec",
+    "RandomizedOffsetSec",
+    "ExecStart",
+    OPTIONS,
+];
+
+/// What another drop-in of a planned unit means for the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OtherDropIn {
+    /// It sorts after the plan's, and overrides it.
+    Overrides,
+    /// It has options of a pass, which the plan's drop-in has to repeat.
+    Options(Vec<String>),
+    /// Nothing.
+    Unrelated,
+}
+
+/// Judges another drop-in by its file's name and its text.
+pub fn other_drop_in(name: &str, text: &str) -> OtherDropIn {
+    let lines = || {
+        text.lines()
+            .map(str::trim)
+            .filter(|line| !line.starts_with(['#', ';']))
+    };
+    if name > PLAN_DROP_IN && lines().any(|line| SET_BY_PLAN.iter().any(|key| line.contains(key))) {
+        return OtherDropIn::Overrides;
+    }
+    let value = lines()
+        .filter_map(|line| Some(line.split_once(OPTIONS)?.1))
+        .next_back();
+    let words = value
+        .unwrap_or_default()
+        .trim_end_matches(['"', '\''])
+        .split_whitespace();
+    let options = kept_trim_options(&words.map(str::to_owned).collect::<Vec<_>>());
+    if options.is_empty() {
+        OtherDropIn::Unrelated
+    } else {
+        OtherDropIn::Options(options)
+    }
 }

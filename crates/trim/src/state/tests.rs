@@ -70,8 +70,9 @@ fn copies_and_old_passes_start_over() {
     let outdated = |identity: &Identity, size, days| {
         old.outdated(identity, Some(size), day(days), Some("one"))
     };
-    assert_eq!(outdated(&same, 1000, 6), None);
-    assert!(outdated(&same, 1000, 9).unwrap().contains("9 days"));
+    // A week later, and once more.
+    assert_eq!(outdated(&same, 1000, 14), None);
+    assert!(outdated(&same, 1000, 16).unwrap().contains("16 days"));
     assert!(outdated(&same, 999, 1).unwrap().contains("further"));
     // A clock that went back is not a reason.
     assert_eq!(outdated(&same, 1000, -30), None);

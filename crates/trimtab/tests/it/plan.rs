@@ -571,11 +571,13 @@ fn a_lost_journal_is_no_lost_plan() {
     let root = tree.path();
     plan(&["--root", &root, "--apply", "--fstab", "/data"]);
     fs::remove_file(Path::new(&root).join("var/lib/trimtab/plan.json")).unwrap();
-    refused(
-        &tree,
-        &["--undo"],
-        "trimtab-trim@data.timer.d/trimtab-plan.conf",
-    );
+    for task in [
+        &["--undo"][..],
+        &["--status"],
+        &["--apply", "--fstab", "/data"],
+    ] {
+        refused(&tree, task, "trimtab-trim@data.timer.d/trimtab-plan.conf");
+    }
 }
 
 /// Killed at any moment, `--apply` and `--undo` leave what the next one finishes or takes back.

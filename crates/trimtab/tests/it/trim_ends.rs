@@ -3,6 +3,7 @@
 
 use crate::disk::{Disk, Running, needs_root, of_type, parse, single_line, tool, wait_until};
 use crate::support::{run, stderr, stdout, trimtab};
+use bounded_http::testing::{Answer, Server};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -263,6 +264,41 @@ fn a_failed_start_after_a_wait_keeps_the_checkpoint() {
     let restarted = stopped.run(&[&path, "--restart", "--require-green", "http://127.0.0.1:1/"]);
     assert_eq!(restarted.status.code(), Some(2), "{}", stderr(&restarted));
     assert_eq!(stopped.checkpoint().unwrap(), earlier);
+}
+
+/// Within its window a pass waits for the cluster, and what was done before is not lost if that takes too long.
+#[test]
+fn a_pass_waits_for_a_green_cluster_until_its_deadline() {
+    needs_root!();
+    let disk = Disk::new("xfs", 512, "rw");
+    let pass = disk.start_slowly(&[]);
+    pass.signal(Signal::TERM);
+    assert_eq!(pass.output().status.code(), Some(143));
+    let earlier = disk.checkpoint().unwrap();
+    let health =
+        br#"{"cluster_name": "logs", "status": "yellow", "timed_out": false, "number_of_nodes": 3,
+        "relocating_shards": 0, "initializing_shards": 0, "unassigned_shards": 2}"#;
+    let server = Server::start(move |_| Answer::Body(200, health.to_vec()));
+    let url = server.url("/");
+    let window = window(-2, 10);
+    let path = disk.path();
+    let green = ["--require-green", url.as_str(), "--tz", "UTC"];
+    let within = [
+        &[path.as_str(), "--window", &window, "--deadline", "3s"],
+        &green[..],
+    ]
+    .concat();
+    let output = disk.run(&within);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let text = single_line(&stdout(&output));
+    let why = "cluster \"logs\" is yellow: 2 unassigned shards, and the deadline has passed";
+    assert!(text.contains(why), "{text}");
+    assert_eq!(disk.checkpoint().unwrap(), earlier);
+    // Without a window nothing is waited for.
+    let output = disk.run(&[&path, "--now", "--require-green", &url]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(single_line(&stderr(&output)).contains("is yellow"));
+    assert_eq!(disk.checkpoint().unwrap(), earlier);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::slots::{self, Assigned, Hours, Wanted};
 use crate::commands::access::parse_endpoint;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
-use edits::{Entry, Journal, Planned, Root};
+use edits::{Journal, Planned, Root};
 use facts::{Edit, Host};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -40,6 +40,9 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
     } = clocks(arguments, &root, &facts)?;
     let mut cautions = takeover.cautions.clone();
     let earlier = Journal::<Note>::read(&root, JOURNAL).map_err(place::failed)?;
+    if earlier.is_none() && arguments.apply {
+        place::refuse_remains(&root)?;
+    }
     let earlier = earlier.map_or_else(Note::default, |journal| journal.note);
     let (every, interval) = interval(arguments, &facts, &takeover, &mut cautions);
     let wanted_slots = Wanted {
@@ -86,7 +89,7 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
     }
     // Its own trim first: a run that is killed in between leaves two rather than none.
     wanted.extend(takeover.edits.iter().cloned());
-    let planned = edits::planned(&root, &wanted).map_err(|error| {
+    let planned = edits::planned(&root, &wanted, &rules::may_end).map_err(|error| {
         CommandError::because(Kind::Environment, error)
             .hint("change it by hand, or run it as root (sudo)")
     })?;
@@ -131,8 +134,7 @@ struct Clocks {
 fn clocks(arguments: &Plan, root: &Root, facts: &Host) -> Result<Clocks, CommandError> {
     let named = facts.time_zone.as_deref();
     let hosts_zone = named.and_then(|name| units::zone::parse(name).ok());
-    let clock_file = root.read("etc/localtime");
-    let has_clock = matches!(clock_file, Ok(Some(Entry::File(_))) | Err(_));
+    let has_clock = root.exists("etc/localtime").unwrap_or(true);
     if hosts_zone.is_none() && has_clock && arguments.tz.is_none() {
         let message = "the host's time zone has no name that is known: /etc/localtime is no link into the zone database";
         return Err(CommandError::new(Kind::Input, message).hint("name it: --tz Europe/Berlin"));
@@ -217,7 +219,7 @@ fn scheduled(
         options: &options,
     };
     let scheduler = Scheduler::of(facts);
-    Ok(rules::schedule(
+    Ok(rules::trim_edits(
         scheduler,
         &mount.mount_point,
         schedule,
@@ -308,24 +310,17 @@ fn interval(
     cautions: &mut Vec<String>,
 ) -> (Every, Vec<Interval>) {
     let asked_for = takeover.mounts.iter().filter(|mount| mount.loses.is_none());
-    let intervals: Vec<Interval> = asked_for
-        .map(|mount| {
-            let room = rules::trim_room(facts, &mount.mount_point);
-            Interval {
-                mount_point: mount.mount_point.clone(),
-                room_days: room.as_ref().ok().and_then(Room::days),
-                room_bytes: room.as_ref().ok().map(Room::bytes),
-                written_bytes_per_day: room.as_ref().ok().map(|room| room.written_bytes_per_day),
-                unknown: room.err(),
-            }
-        })
+    let rooms: Vec<(&PlannedMount, Result<Room, String>)> = asked_for
+        .map(|mount| (mount, rules::trim_room(facts, &mount.mount_point)))
         .collect();
-    let shortest = intervals
-        .iter()
-        .filter_map(|interval| interval.room_days)
-        .fold(f64::INFINITY, f64::min);
-    let is_daily = shortest < WEEK_DAYS;
-    if shortest < 1.0 {
+    let fit = |days: f64| {
+        rooms
+            .iter()
+            .flat_map(|(_, room)| room)
+            .all(|room| room.lasts(days))
+    };
+    let is_daily = !fit(WEEK_DAYS);
+    if !fit(1.0) {
         cautions.push(
             "even a daily trim is too rare for what is written here: use more free space, drives with a larger spare \
              area, or online discard after a test (`trimtab rule TRIM013`)"
@@ -340,7 +335,14 @@ fn interval(
     if is_daily && every == Every::Week {
         cautions.push("more is written in a week than there is room for between two trims: --every day, on all nodes".to_owned());
     }
-    (every, intervals)
+    let intervals = rooms.into_iter().map(|(mount, room)| Interval {
+        mount_point: mount.mount_point.clone(),
+        room_days: room.as_ref().ok().and_then(Room::days),
+        room_bytes: room.as_ref().ok().map(Room::bytes),
+        written_bytes_per_day: room.as_ref().ok().map(|room| room.written_bytes_per_day),
+        unknown: room.err(),
+    });
+    (every, intervals.collect())
 }
 
 /// Which of the peers this host is.

@@ -4,8 +4,9 @@ use super::args::Plan;
 use crate::error::{CommandError, Kind};
 use edits::{Entry, Root};
 use linux::folder::{Folder, OthersWrite};
-use rules::Blocked;
+use rules::{Blocked, OtherDropIn, PACKAGED_PROGRAM, PLAN_DROP_IN, TIMER_TEMPLATE};
 use rustix::fs::Mode;
+use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -16,14 +17,6 @@ const UNIT_FOLDERS: [&str; 4] = [
     "usr/lib/systemd/system",
     "lib/systemd/system",
 ];
-/// The template of the timer.
-const TEMPLATE: &str = "trimtab-trim@.timer";
-/// Where packages put this program.
-const PACKAGED: &str = "/usr/bin/trimtab";
-/// Name of the plan's drop-ins.
-const DROP_IN: &str = "trimtab-plan.conf";
-/// The variable that holds the options of a pass.
-const OPTIONS: &str = "TRIMTAB_TRIM_OPTIONS=";
 
 /// What units start, and where their template is.
 pub struct Program {
@@ -42,25 +35,29 @@ pub fn program(
     root: &Root,
     cautions: &mut Vec<String>,
 ) -> Result<Program, CommandError> {
+    let is_there = |path: &str| root.exists(path).unwrap_or(false);
+    let has_package = is_there(&PACKAGED_PROGRAM[1..]);
     let template = UNIT_FOLDERS
         .iter()
-        .map(|folder| format!("{folder}/{TEMPLATE}"))
-        .find(|path| root.exists(path));
+        .map(|folder| format!("{folder}/{TIMER_TEMPLATE}"))
+        .find(|path| is_there(path));
     let program = match &arguments.root {
         Some(_) => {
-            if !root.exists(&PACKAGED[1..]) {
-                cautions.push(format!("trimtab has to be installed there as {PACKAGED}"));
+            if !has_package {
+                cautions.push(format!(
+                    "trimtab has to be installed there as {PACKAGED_PROGRAM}"
+                ));
             }
-            PACKAGED.to_owned()
+            PACKAGED_PROGRAM.to_owned()
         }
         None => own_path()?,
     };
-    if let (Some(template), false) = (&template, root.exists(&PACKAGED[1..]))
+    if let (Some(template), false) = (&template, has_package)
         && arguments.root.is_none()
     {
-        let message = format!("/{template} runs {PACKAGED}, which is not there");
+        let message = format!("/{template} runs {PACKAGED_PROGRAM}, which is not there");
         return Err(CommandError::new(Kind::Refused, message).hint(format!(
-            "install it: sudo install -m 755 {program} {PACKAGED}"
+            "install it: sudo install -m 755 {program} {PACKAGED_PROGRAM}"
         )));
     }
     Ok(match template {
@@ -70,7 +67,7 @@ pub fn program(
         },
         None => Program {
             program: Some(program),
-            template: format!("/etc/systemd/system/{TEMPLATE}"),
+            template: format!("/etc/systemd/system/{TIMER_TEMPLATE}"),
         },
     })
 }
@@ -109,7 +106,7 @@ pub fn obstacles(root: &Root, timer: &str, options: &mut Vec<String>) -> Vec<Blo
     let mut blocked = Vec::new();
     let instance = timer.strip_suffix(".timer").unwrap_or(timer);
     for unit in [
-        TEMPLATE.to_owned(),
+        TIMER_TEMPLATE.to_owned(),
         timer.to_owned(),
         format!("{instance}.service"),
     ] {
@@ -129,45 +126,27 @@ pub fn obstacles(root: &Root, timer: &str, options: &mut Vec<String>) -> Vec<Blo
     ] {
         let folder = format!("etc/systemd/system/{base}.{kind}.d");
         for name in root.names(&folder).unwrap_or_default() {
-            if name == DROP_IN
-                || Path::new(&name)
-                    .extension()
-                    .is_none_or(|extension| extension != "conf")
-            {
-                continue;
-            }
             let path = format!("{folder}/{name}");
+            let is_other =
+                name != PLAN_DROP_IN && Path::new(&name).extension() == Some(OsStr::new("conf"));
             let Ok(Some(Entry::File(contents))) = root.read(&path) else {
                 continue;
             };
-            let text = String::from_utf8_lossy(&contents.bytes).into_owned();
-            let sets = [
-                "OnCalendar",
-                "AccuracySec",
-                "RandomizedDelaySec",
-                "RandomizedOffsetSec",
-                "ExecStart",
-                OPTIONS,
-            ];
-            let is_set =
-                |line: &str| sets.iter().any(|key| line.contains(key)) && !line.starts_with('#');
-            if name.as_str() > DROP_IN && text.lines().map(str::trim).any(is_set) {
-                blocked.push(Blocked {
+            let text = String::from_utf8_lossy(&contents.bytes);
+            match rules::other_drop_in(&name, &text) {
+                _ if !is_other => {}
+                OtherDropIn::Overrides => blocked.push(Blocked {
                     why: format!("/{path} sorts after the plan's drop-in and overrides it"),
-                    hint: "rename it, so that it sorts before trimtab-plan.conf, or take those lines out of it".to_owned(),
-                });
-            } else if let Some(line) = text.lines().rfind(|line| line.contains(OPTIONS)) {
-                let (_, value) = line.split_once(OPTIONS).unwrap_or_default();
-                let words = value
-                    .trim()
-                    .trim_end_matches(['"', '\''])
-                    .split_whitespace();
-                let words: Vec<String> = words.map(str::to_owned).collect();
-                for option in rules::kept_trim_options(&words) {
-                    if !options.contains(&option) {
-                        options.push(option);
+                    hint: format!("rename it, so that it sorts before {PLAN_DROP_IN}, or take those lines out of it"),
+                }),
+                OtherDropIn::Options(new) => {
+                    for option in new {
+                        if !options.contains(&option) {
+                            options.push(option);
+                        }
                     }
                 }
+                OtherDropIn::Unrelated => {}
             }
         }
     }

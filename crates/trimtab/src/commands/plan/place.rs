@@ -12,7 +12,7 @@ use facts::Host;
 use jiff::Timestamp;
 use plan::{Every, Slot};
 use report::views::plan::PlanAnswer;
-use rules::{Blocked, PlannedMount};
+use rules::{Blocked, PLAN_DROP_IN, PlannedMount};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -75,6 +75,10 @@ impl Note {
         mounts: &[PlannedMount],
         every: Every,
     ) -> Option<Vec<Assigned>> {
+        // What is measured anew may choose anew.
+        if arguments.load.is_some() {
+            return None;
+        }
         let words = words(arguments);
         let slots = mounts.iter().map(|mount| {
             let noted = self
@@ -167,6 +171,43 @@ pub fn failed(error: JournalError) -> CommandError {
         _ => "run it as root (sudo)",
     };
     CommandError::because(Kind::Environment, error).hint(hint)
+}
+
+const UNITS: &str = "etc/systemd/system";
+const CRONTABS: &str = "etc/cron.d";
+
+/// Files of a plan whose journal is gone are not "nothing to take back".
+///
+/// # Errors
+/// Which there are.
+pub fn refuse_remains(root: &Root) -> Result<(), CommandError> {
+    let unreadable = |error| CommandError::unreadable("/etc/systemd/system", error);
+    let mut remains = Vec::new();
+    for folder in root.names(UNITS).map_err(unreadable)? {
+        let is_ours = folder.starts_with("trimtab-trim@")
+            && [".timer.d", ".service.d"]
+                .iter()
+                .any(|end| folder.ends_with(end));
+        let path = format!("{UNITS}/{folder}/{PLAN_DROP_IN}");
+        if is_ours && root.exists(&path).map_err(unreadable)? {
+            remains.push(format!("/{path}"));
+        }
+    }
+    let crontabs = root.names(CRONTABS).unwrap_or_default();
+    let ours = crontabs
+        .iter()
+        .filter(|name| name.starts_with("trimtab-plan-"));
+    remains.extend(ours.map(|name| format!("/{CRONTABS}/{name}")));
+    if remains.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "/{JOURNAL} is gone, and with it what was there before: {} are of a plan",
+        remains.join(", ")
+    );
+    Err(CommandError::new(Kind::Environment, message).hint(
+        "remove them by hand, and X-fstrim.notrim from fstab; `systemctl unmask` and `chmod +x` bring back what a plan ends",
+    ))
 }
 
 /// Reads the host, or the tree.

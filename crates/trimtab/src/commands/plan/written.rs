@@ -4,7 +4,7 @@ use super::args::Plan;
 use super::place::{self, Answered, JOURNAL, Note, NotedMount, failed, is_told, open};
 use super::{packaged, systemd};
 use crate::config::Config;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use edits::{Found, Journal, Root};
 use facts::Host;
 use jiff::Timestamp;
@@ -13,10 +13,6 @@ use rules::TakeoverRequest;
 use std::path::Path;
 use std::process::ExitCode;
 
-const UNITS: &str = "etc/systemd/system";
-const CRONTABS: &str = "etc/cron.d";
-/// Name of the plan's drop-ins.
-const DROP_IN: &str = "trimtab-plan.conf";
 /// State of passes on this host.
 const STATE_DIR: &str = "/var/lib/trimtab";
 /// A pass that did not finish for as long is told: the one after the next, and a day.
@@ -38,7 +34,7 @@ pub fn undo(arguments: &Plan) -> Result<Answered, CommandError> {
     };
     let journal = Journal::<Note>::undo(&root, JOURNAL, then).map_err(failed)?;
     let Some(journal) = journal else {
-        refuse_remains(&root)?;
+        place::refuse_remains(&root)?;
         let nothing = Undone {
             restored: Vec::new(),
             mounts: Vec::new(),
@@ -77,33 +73,6 @@ fn tell_systemd(note: &Note) -> Result<(), String> {
     Ok(())
 }
 
-/// Files of a plan whose journal is gone are not "nothing to take back".
-fn refuse_remains(root: &Root) -> Result<(), CommandError> {
-    let unreadable = |error| CommandError::unreadable("/etc/systemd/system", error);
-    let mut remains = Vec::new();
-    for folder in root.names(UNITS).map_err(unreadable)? {
-        let path = format!("{UNITS}/{folder}/{DROP_IN}");
-        if folder.starts_with("trimtab-trim@") && matches!(root.read(&path), Ok(Some(_))) {
-            remains.push(format!("/{path}"));
-        }
-    }
-    let crontabs = root.names(CRONTABS).unwrap_or_default();
-    let ours = crontabs
-        .iter()
-        .filter(|name| name.starts_with("trimtab-plan-"));
-    remains.extend(ours.map(|name| format!("/{CRONTABS}/{name}")));
-    if remains.is_empty() {
-        return Ok(());
-    }
-    let message = format!(
-        "/{JOURNAL} is gone, and with it what was there before: {} are of a plan",
-        remains.join(", ")
-    );
-    Err(CommandError::new(Kind::Environment, message).hint(
-        "remove them by hand, and X-fstrim.notrim from fstab; `systemctl unmask` and `chmod +x` bring back what a plan ends",
-    ))
-}
-
 /// The day on which a slot begins next, where no timer tells.
 fn next_day(mount: &NotedMount, now: Timestamp) -> Option<String> {
     let slot: plan::Slot = mount.slot.parse().ok()?;
@@ -119,7 +88,7 @@ pub fn status(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answe
     let root = open(arguments)?;
     let journal = Journal::<Note>::read(&root, JOURNAL).map_err(failed)?;
     let Some(journal) = journal else {
-        refuse_remains(&root)?;
+        place::refuse_remains(&root)?;
         let none = PlanStatus {
             command: String::new(),
             mounts: Vec::new(),

@@ -86,7 +86,7 @@ pub struct Trim {
     #[arg(long, value_name = "URL|COMMAND")]
     pub probe: Vec<String>,
 
-    /// Start only if the Elasticsearch or OpenSearch cluster at URL is green
+    /// Start only once the Elasticsearch or OpenSearch cluster at URL is green and moves no shard
     #[arg(long, value_name = "URL")]
     pub require_green: Option<String>,
 

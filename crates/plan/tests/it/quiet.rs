@@ -1,5 +1,6 @@
 //! Quiet windows of made-up histories: nightly, at weekends, never, and by clocks that change.
 
+use crate::WEEK;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -8,16 +9,6 @@ use proptest::prelude::*;
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-
-const WEEK: [Weekday; 7] = [
-    Weekday::Tuesday,
-    Weekday::Wednesday,
-    Weekday::Thursday,
-    Weekday::Saturday,
-    Weekday::Sunday,
-    Weekday::Friday,
-    Weekday::Monday,
-];
 
 fn zone(name: &str) -> TimeZone {
     TimeZone::get(name).expect("a zone")

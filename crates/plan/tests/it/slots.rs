@@ -1,6 +1,7 @@
 //! Slots beside the calendar that systemd reads from them: whatever is asked for, no two passes overlap, or it is
 //! refused.
 
+use crate::WEEK;
 use jiff::civil::{Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -8,15 +9,6 @@ use plan::{Every, Refusal, Request, Slot, Window, assign, slot_len_s};
 use proptest::prelude::*;
 use schedule::Calendar;
 
-const WEEK: [Weekday; 7] = [
-    Weekday::Tuesday,
-    Weekday::Wednesday,
-    Weekday::Thursday,
-    Weekday::Saturday,
-    Weekday::Sunday,
-    Weekday::Friday,
-    Weekday::Monday,
-];
 /// With clock changes on Sundays, on Fridays, by half an hour, across midnight, four times a year, and without any.
 const ZONES: [&str; 10] = [
     "Europe/Berlin",
@@ -234,4 +226,57 @@ fn a_slot_begins_next_week_once_it_has_begun() {
     ] {
         assert_eq!(slot.next_day(&zone, at(after)).to_string(), day, "{after}");
     }
+}
+
+#[test]
+fn slots_are_read_as_they_are_written() {
+    for text in ["Tue 02:20", "Sun 00:00", "daily 23:40"] {
+        let slot: Slot = text.parse().expect("a slot");
+        assert_eq!(slot.to_string(), text);
+    }
+    let daily: Slot = "daily 01:05".parse().expect("a slot");
+    assert_eq!(
+        (daily.calendar(None), daily.cron()),
+        ("*-*-* 01:05:00".to_owned(), "5 1 * * *".to_owned())
+    );
+    let weekly: Slot = "Sun 01:05".parse().expect("a slot");
+    assert_eq!(weekly.cron(), "5 1 * * 0");
+    assert_eq!(
+        weekly.spans_s().collect::<Vec<_>>(),
+        [(6 * 86_400 + 3_900, 0)]
+    );
+    assert_eq!(daily.spans_s().count(), 7);
+    for text in ["", "Tue", "Xyz 01:00", "daily", "daily 25:00", "Tue 1"] {
+        assert!(text.parse::<Slot>().is_err(), "{text}");
+    }
+}
+
+/// Slots keep away from what else is busy, also around the end of the week.
+#[test]
+fn busy_times_have_no_slots() {
+    let zone = TimeZone::UTC;
+    let request = Request {
+        passes: 1,
+        len_s: 4 * 3600,
+        window: Window {
+            from: Time::constant(22, 0, 0, 0),
+            len_s: 4 * 3600,
+        },
+        every: Every::Week,
+        days: &[Weekday::Sunday, Weekday::Monday],
+        zone: &zone,
+        from: at("2026-11-29T00:00:00Z"),
+        busy: &[(1800, 60)],
+    };
+    let slots = assign(&request).expect("a slot");
+    assert_eq!(
+        slots[0].to_string(),
+        "Mon 22:00",
+        "Sunday's ends on Monday at 02:00"
+    );
+    let daily = Request {
+        every: Every::Day,
+        ..request
+    };
+    assert!(assign(&daily).is_err());
 }
