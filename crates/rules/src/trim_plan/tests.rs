@@ -298,6 +298,22 @@ fn cron_gets_a_line() {
 }
 
 #[test]
+fn no_two_filesystems_share_a_file_of_crons() {
+    let paths = ["/", "/root", "/_root", "/a/b", "/a-b", "/a_b"].map(|mount_point| {
+        let edits = written(Scheduler::Cron, mount_point, &[], None).expect("a line");
+        let [Edit::Write { path, .. }] = edits.as_slice() else {
+            panic!("{edits:?}");
+        };
+        let name = path.trim_start_matches("etc/cron.d/");
+        let is_read = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        assert!(name.chars().all(is_read), "{name}");
+        path.clone()
+    });
+    let distinct: std::collections::BTreeSet<_> = paths.iter().collect();
+    assert_eq!(distinct.len(), paths.len(), "{paths:?}");
+}
+
+#[test]
 fn what_a_line_cannot_say_is_in_the_way() {
     for (scheduler, mount_point, options, zone) in [
         (Scheduler::Cron, "/my data", &[][..], None),

@@ -240,7 +240,8 @@ fn cron_name(mount_point: &str) -> String {
         }
     }
     if name.is_empty() {
-        "root".to_owned()
+        // No path has this name: `_` is always written `_5f`.
+        "_root".to_owned()
     } else {
         name
     }
