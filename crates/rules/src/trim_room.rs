@@ -45,15 +45,11 @@ impl Room {
 /// Why it is not known.
 pub fn trim_room(host: &Host, mount_point: &str) -> Result<Room, String> {
     let cx = Context::new(host);
+    let mount = host.mount_index().of(mount_point);
+    let device = mount.and_then(|mount| host.device_of(mount));
     let mut volumes = cx.volumes.iter();
-    let volume = volumes.find(|volume| {
-        let stack = host
-            .mounts
-            .iter()
-            .find(|mount| mount.mount_point == mount_point);
-        let device = stack.and_then(|mount| host.device_of(mount));
-        device.is_some_and(|device| device.name == volume.stack.top().name)
-    });
+    let volume =
+        device.and_then(|device| volumes.find(|volume| volume.stack.top().name == device.name));
     let volume = volume.ok_or_else(|| "nothing is mounted there".to_owned())?;
     of(&cx, volume).map_err(|(why, _)| why)
 }

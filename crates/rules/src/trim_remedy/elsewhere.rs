@@ -11,7 +11,7 @@ const KUBELET: &str = "/var/lib/kubelet/";
 
 /// What follows where the trims of others do not show.
 const UNSEEN: &str =
-    "Then suppress this finding here: who trims it cannot be seen from this system.";
+    "`trimtab check` cannot see from this system who trims it: suppress its finding then.";
 
 /// Returns the fix where somebody or something else has to trim; `None` where a job of this host can.
 pub(crate) fn elsewhere(

@@ -71,13 +71,15 @@ fn invalid_arguments_are_usage_errors() {
 #[test]
 fn a_path_that_is_not_a_mount_point_is_refused_with_a_hint() {
     for (path, word) in [
-        ("/usr/bin", "trimtab trim /"),
+        ("/usr/bin", "hint: it lies on /"),
         ("/proc", "proc has no drive below"),
         ("/no/such/place", "No such file"),
     ] {
-        let output = crate::support::run(&["trim", path]);
-        let text = refusal(&output);
-        assert!(text.contains(word), "{path}: {text}");
+        for command in ["trim", "plan"] {
+            let output = crate::support::run(&[command, path]);
+            let text = refusal(&output);
+            assert!(text.contains(word), "{command} {path}: {text}");
+        }
     }
 }
 

@@ -149,12 +149,16 @@ fn status_finds_a_pass_by_any_path_of_its_filesystem() {
     let plan = single_line(&stdout(&at("--dry-run", "mount")));
     assert!(plan.contains("resumes from the pass of"), "{plan}");
     let stopped = disk.checkpoint().unwrap();
-    let mut outdated = stopped.clone();
-    let long_ago = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(9 * 24);
-    outdated["updated_at"] = long_ago.to_string().into();
-    disk.write_checkpoint(&outdated);
-    let plan = single_line(&stdout(&at("--dry-run", "mount")));
-    assert!(!plan.contains("resumes from the pass of"), "{plan}");
+    // A weekly one does, also if the clocks have changed.
+    for (days, is_resumed) in [(8, true), (16, false)] {
+        let mut aged = stopped.clone();
+        let ago = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(days * 24);
+        aged["updated_at"] = ago.to_string().into();
+        disk.write_checkpoint(&aged);
+        let plan = single_line(&stdout(&at("--dry-run", "mount")));
+        let resumes = plan.contains("resumes from the pass of");
+        assert_eq!(resumes, is_resumed, "{days} days: {plan}");
+    }
     disk.write_checkpoint(&stopped);
 
     // The filesystem is unmounted, or another is mounted over it.

@@ -20,6 +20,7 @@ use report::views::plan::{
 use rules::{
     Blocked, PlannedMount, Room, Schedule, Scheduler, Takeover, TakeoverRequest, UnitOptions,
 };
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Shows what would be changed, and changes it with `--apply`.
@@ -269,7 +270,16 @@ fn shown(planned: &Planned) -> FileChange {
 
 fn mount_points(arguments: &Plan, facts: &Host) -> Result<Vec<String>, CommandError> {
     if !arguments.mounts.is_empty() {
-        return Ok(arguments.mounts.clone());
+        if arguments.root.is_some() {
+            return Ok(arguments.mounts.clone());
+        }
+        // As `trimtab trim` takes them: by links as well.
+        let paths: Vec<PathBuf> = arguments.mounts.iter().map(PathBuf::from).collect();
+        let named = trim::filesystem::named(facts, &paths)?;
+        let points = named
+            .iter()
+            .map(|filesystem| filesystem.mount_point().to_owned());
+        return Ok(points.collect());
     }
     let found = rules::worth_a_plan(facts);
     if found.is_empty() {

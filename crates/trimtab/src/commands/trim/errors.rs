@@ -2,7 +2,6 @@
 
 use crate::error::{CommandError, Kind};
 use report::trim::command_text;
-use rules::shell::quote;
 use std::io;
 use trim::filesystem::MountPathError;
 use trim::privilege;
@@ -66,14 +65,14 @@ impl From<MountPathError> for CommandError {
                 Kind::Refused,
                 Some(mounted_on.as_deref().map_or_else(
                     || "mount it first; nothing of it is mounted here".to_owned(),
-                    |point| trim_instead("it is mounted on", point),
+                    |point| name_instead("it is mounted on", point),
                 )),
             ),
             MountPathError::NotAMountPoint { lies_on, .. } => (
                 Kind::Refused,
                 Some(lies_on.as_deref().map_or_else(
                     || "`findmnt` lists mount points".to_owned(),
-                    |point| trim_instead("it lies on", point),
+                    |point| name_instead("it lies on", point),
                 )),
             ),
         };
@@ -85,12 +84,8 @@ impl From<MountPathError> for CommandError {
     }
 }
 
-fn trim_instead(relation: &str, mount_point: &str) -> String {
-    format!(
-        "{relation} {}: trimtab trim {}",
-        escape(mount_point),
-        quote(mount_point)
-    )
+fn name_instead(relation: &str, mount_point: &str) -> String {
+    format!("{relation} {}: name that instead", escape(mount_point))
 }
 
 /// An error of the state directory or the lock directory.
