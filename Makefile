@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible bench-filesystems livefix test-livefix bench-livefix test-crafted
+.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes bench-filesystems livefix test-livefix bench-livefix test-crafted
 
 demo: release
 	@./lab/demo/demo.sh
@@ -23,7 +23,7 @@ test: deps
 	@$(STAGE) --summary
 
 # What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.
-test-full: test deny fuzz-full lab test-ssd test-schedules test-shards test-desired test-crash test-crafted test-servers test-livefix test-ansible
+test-full: test deny fuzz-full lab test-ssd test-schedules test-shards test-desired test-crash test-crafted test-servers test-livefix test-ansible test-kubernetes
 
 # Hostile users' files, bundles, histories, cluster states and servers against the static binary, with counts and
 # peak memory by command: needs root and python3, minutes. Another build: TRIMTAB=/somewhere/trimtab.
@@ -141,6 +141,11 @@ bench-livefix:
 # The playbook of `trimtab plan` under the real ansible-playbook, which pip installs beside the builds: a minute.
 test-ansible: build
 	@./lab/plan/ansible.sh
+
+# The objects of `trimtab plan --format kubernetes`, with the schemas and the schedules' reader that Go's proxy has: five
+# minutes the first time.
+test-kubernetes: build
+	@./lab/plan/kubernetes.sh
 
 # What the articles' curve and log of disks must yield, and the docs' pages followed line by line: lab/explain-cases/README.md.
 cases: build

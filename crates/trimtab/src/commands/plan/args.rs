@@ -35,7 +35,8 @@ pub const DEFAULT_DAYS: &str = "tue,wed,thu,sat,sun,fri,mon";
     sudo trimtab plan --undo              put everything back, byte for byte\n  \
     trimtab plan --peers es1,es2,es3      slots for the nodes of a cluster\n  \
     sudo trimtab plan --apply /data --peers es1,es2,es3   the same call on each\n  \
-    trimtab plan --fstab /data --peers es1,es2,es3 -o plan.yml   for Ansible\n\n\
+    trimtab plan --fstab /data --peers es1,es2,es3 -o plan.yml   for Ansible\n  \
+    kubectl get pv -o json | trimtab plan --volumes - -o trims.yaml   for Kubernetes\n\n\
     Slots go to nodes in the order in which they are named: name a replica set's\n\
     primary last.\n\n\
     Exit codes: 0 done, or shown; 1 --status: the plan is not in effect; 2 refused\n\
@@ -118,8 +119,40 @@ pub struct Plan {
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
 
-    /// Output format; ansible is a playbook that plans on each of --peers [default: from the extension of
-    /// -o FILE, else text]
+    /// Slots for the volumes of a Kubernetes cluster, from what `kubectl get pv -o json` lists; `-` is stdin
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Kubernetes",
+        conflicts_with_all = ["mounts", "apply", "undo", "status", "peers", "load", "fstab", "root"]
+    )]
+    pub volumes: Option<PathBuf>,
+
+    /// Only volumes that are claimed in these namespaces
+    #[arg(
+        long = "namespace",
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        requires = "volumes",
+        help_heading = "Kubernetes"
+    )]
+    pub namespaces: Vec<String>,
+
+    /// By how much csi-addons shifts schedules: its cronjob-stagger-window [default: 2h, if it trims a volume]
+    #[arg(long, value_name = "TIME", requires = "volumes", help_heading = "Kubernetes", value_parser = stagger)]
+    pub stagger: Option<Duration>,
+
+    /// Image of trimtab, for a privileged CronJob on the node of each local volume
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        requires = "volumes",
+        help_heading = "Kubernetes"
+    )]
+    pub image: Option<String>,
+
+    /// Output format; ansible is a playbook that plans on each of --peers, kubernetes the objects that trim
+    /// --volumes [default: from the extension of -o FILE, else text]
     #[arg(long, value_enum, help_heading = "Output")]
     pub format: Option<PlanFormat>,
 
@@ -140,6 +173,8 @@ pub enum PlanFormat {
     Html,
     /// Ansible playbook
     Ansible,
+    /// Objects of Kubernetes
+    Kubernetes,
 }
 
 impl PlanFormat {
@@ -156,14 +191,14 @@ impl PlanFormat {
         })
     }
 
-    /// As the format of an answer; `None` for a playbook.
+    /// As the format of an answer; `None` for what other programs apply.
     pub fn of_answer(self) -> Option<answer::Format> {
         Some(match self {
             Self::Text => answer::Format::Text,
             Self::Json => answer::Format::Json,
             Self::Markdown => answer::Format::Markdown,
             Self::Html => answer::Format::Html,
-            Self::Ansible => return None,
+            Self::Ansible | Self::Kubernetes => return None,
         })
     }
 }
@@ -225,6 +260,16 @@ impl From<Day> for Weekday {
     }
 }
 
+/// Parses `--stagger`: csi-addons has 0 for none.
+fn stagger(text: &str) -> Result<Duration, units::ValueError> {
+    match text {
+        "0" | NO_STAGGER | "0h" => Ok(Duration::ZERO),
+        text => values::duration(text),
+    }
+}
+
+const NO_STAGGER: &str = "0s";
+
 /// The arguments of a call, without what it does, for a command that is printed.
 pub fn words(arguments: &Plan) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -275,6 +320,22 @@ pub fn words(arguments: &Plan) -> Vec<String> {
             .as_ref()
             .map(|root| root.display().to_string()),
     );
+    option(
+        "--volumes",
+        arguments
+            .volumes
+            .as_ref()
+            .map(|path| path.display().to_string()),
+    );
+    option(
+        "--namespace",
+        (!arguments.namespaces.is_empty()).then(|| arguments.namespaces.join(",")),
+    );
+    option(
+        "--stagger",
+        arguments.stagger.map(units::duration::argument),
+    );
+    option("--image", arguments.image.clone());
     if arguments.fstab {
         words.push("--fstab".to_owned());
     }

@@ -238,7 +238,7 @@ fn mount_plan(
     MountPlan {
         mount_point: point.clone(),
         loses: mount.loses.clone(),
-        slot: slots::planned_node(point, assigned, zone, zone_name, now),
+        slot: slots::planned_node(point, &assigned.slot, zone, zone_name, now),
         len_s: assigned.slot.len_s,
         deadline_s: assigned.deadline.as_secs_f64(),
     }

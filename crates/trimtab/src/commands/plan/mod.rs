@@ -10,6 +10,7 @@ mod quiet;
 mod run;
 mod slots;
 mod systemd;
+mod volumes;
 mod written;
 
 pub use run::run;

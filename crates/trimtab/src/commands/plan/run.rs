@@ -1,7 +1,7 @@
 //! Runs `trimtab plan`.
 
 use super::args::{Plan, PlanFormat};
-use super::{host, playbook, slots, written};
+use super::{host, playbook, slots, volumes, written};
 use crate::answer::{self, Delivery};
 use crate::config::Config;
 use crate::error::CommandError;
@@ -22,14 +22,22 @@ pub fn run(arguments: &Plan, config: &Config) -> Result<ExitCode, CommandError> 
     // Before anything is changed.
     let file = arguments.output.file();
     let format = answer::resolve_format(arguments.format, file, None, PlanFormat::of_extension)?;
-    let format = format.unwrap_or(PlanFormat::Text);
+    let mut format = format.unwrap_or(PlanFormat::Text);
+    if format == PlanFormat::Ansible && arguments.format.is_none() && arguments.volumes.is_some() {
+        // Both are YAML.
+        format = PlanFormat::Kubernetes;
+    }
     let now = answer::generated_at()?;
     slots::validate(arguments)?;
-    let Some(format) = format.of_answer() else {
-        arguments.output.write(&playbook::of(arguments, now)?)?;
+    let Some(format_of_answer) = format.of_answer() else {
+        let text = match format {
+            PlanFormat::Kubernetes => volumes::objects(arguments, now)?,
+            _ => playbook::of(arguments, now)?,
+        };
+        arguments.output.write(&text)?;
         return Ok(ExitCode::SUCCESS);
     };
-    let delivery = Delivery::in_format(&arguments.output, format)?;
+    let delivery = Delivery::in_format(&arguments.output, format_of_answer)?;
     let source = arguments.root.as_ref();
     let mut source =
         source.map_or_else(|| "this host".to_owned(), |root| root.display().to_string());
@@ -37,6 +45,10 @@ pub fn run(arguments: &Plan, config: &Config) -> Result<ExitCode, CommandError> 
         written::undo(arguments)?
     } else if arguments.status {
         written::status(arguments, config, now)?
+    } else if let Some(path) = &arguments.volumes {
+        source = path.display().to_string();
+        let plan = Box::new(volumes::of_volumes(arguments, path, now)?);
+        (PlanAnswer::Volumes(plan), Vec::new(), ExitCode::SUCCESS)
     } else if !arguments.peers.is_empty() && arguments.mounts.is_empty() && !arguments.apply {
         "arguments".clone_into(&mut source);
         let nodes = slots::of_nodes(arguments, now)?;

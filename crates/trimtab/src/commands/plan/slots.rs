@@ -186,14 +186,7 @@ pub fn shared(arguments: &Plan, wanted: Wanted<'_>) -> Result<Vec<Assigned>, Com
     let pass = pass(arguments);
     let passes = arguments.peers.len().saturating_mul(wanted.mounts);
     let len_s = plan::slot_len_s(pass.as_secs());
-    let slots = assign(&Hours::of(arguments), wanted, (passes, len_s), &[]).map_err(|refusal| {
-        let message = format!("no plan without overlaps: {refusal}");
-        CommandError::new(Kind::Input, message).hint(
-            "a slot is a pass and a margin: widen --window, add --days, or name a shorter --pass (a pass that does not \
-             finish goes on a week later)",
-        )
-    })?;
-    Ok(slots
+    Ok(one_each(arguments, wanted, (passes, len_s))?
         .into_iter()
         .map(|slot| Assigned {
             slot,
@@ -202,7 +195,26 @@ pub fn shared(arguments: &Plan, wanted: Wanted<'_>) -> Result<Vec<Assigned>, Com
         .collect())
 }
 
-fn pass(arguments: &Plan) -> Duration {
+/// Returns a slot of so many seconds for each pass.
+///
+/// # Errors
+/// When there are more than fit.
+pub fn one_each(
+    arguments: &Plan,
+    wanted: Wanted<'_>,
+    passes: (usize, u32),
+) -> Result<Vec<Slot>, CommandError> {
+    assign(&Hours::of(arguments), wanted, passes, &[]).map_err(|refusal| {
+        let message = format!("no plan without overlaps: {refusal}");
+        CommandError::new(Kind::Input, message).hint(
+            "a slot is a pass and a margin: widen --window, add --days, or name a shorter --pass (a pass that does not \
+             finish goes on a week later)",
+        )
+    })
+}
+
+/// How long the longest pass takes, where several share the window.
+pub fn pass(arguments: &Plan) -> Duration {
     arguments.pass.unwrap_or(SHARED_PASS)
 }
 
@@ -243,7 +255,7 @@ pub fn nodes(
         pass_s,
         nodes: names
             .zip(slots)
-            .map(|(name, assigned)| planned_node(name, assigned, zone, Some(&zone_name), now))
+            .map(|(name, assigned)| planned_node(name, &assigned.slot, zone, Some(&zone_name), now))
             .collect(),
         zone: zone_name,
     }
@@ -252,7 +264,7 @@ pub fn nodes(
 /// A node's slot, as it is told.
 pub fn planned_node(
     name: &str,
-    Assigned { slot, .. }: &Assigned,
+    slot: &Slot,
     zone: &TimeZone,
     zone_name: Option<&str>,
     now: Timestamp,

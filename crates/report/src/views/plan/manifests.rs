@@ -1,0 +1,269 @@
+//! A plan as objects of Kubernetes. Names in it are those that Kubernetes accepts, which the reader of the list sees to;
+//! everything else is quoted as JSON, which YAML reads.
+
+use super::volumes::{PlannedVolume, TrimmedBy, VolumesPlan, other_words};
+use serde_json::Value;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Namespace of trimtab's own pods.
+const NAMESPACE: &str = "trimtab";
+/// Columns of a comment.
+const WIDTH: usize = 110;
+
+/// Writes the objects that trim the volumes in their slots.
+pub fn manifests(plan: &VolumesPlan) -> String {
+    let mut text = String::new();
+    comment(
+        &mut text,
+        &format!(
+            "Written by `trimtab plan {}`. Slots of {}, of which no two overlap, in {}:",
+            plan.command,
+            units::seconds(f64::from(plan.len_s)),
+            plan.zone
+        ),
+    );
+    for volume in &plan.volumes {
+        let _ = writeln!(
+            text,
+            "#   {}/{}  {}",
+            volume.namespace, volume.claim, volume.slot.slot
+        );
+    }
+    for note in plan.notes() {
+        text.push_str("#\n");
+        comment(&mut text, &note);
+    }
+    for other in &plan.others {
+        text.push_str("#\n");
+        comment(&mut text, &format!("End it first: {}.", other_words(other)));
+    }
+    for left in &plan.left {
+        text.push_str("#\n");
+        comment(
+            &mut text,
+            &format!("Not planned: {}: {}", left.volume, left.why),
+        );
+    }
+    let labels = plan.labels();
+    if !labels.is_empty() {
+        text.push_str("#\n");
+        comment(
+            &mut text,
+            "Once these objects are there, give Longhorn's jobs their volumes:",
+        );
+        for line in labels.iter().flat_map(|label| label.lines()) {
+            let _ = writeln!(text, "#   {line}");
+        }
+    }
+    let mut jobs: Vec<&str> = Vec::new();
+    let mut has_namespace = false;
+    for volume in &plan.volumes {
+        match &volume.by {
+            TrimmedBy::Longhorn { job, job_cron, .. } => {
+                if !jobs.contains(&job.as_str()) {
+                    jobs.push(job);
+                    text.push_str(&recurring_job(job, job_cron));
+                }
+            }
+            TrimmedBy::CsiAddons => text.push_str(&reclaim_space(volume, plan)),
+            TrimmedBy::CronJob { path, node } => {
+                if !has_namespace {
+                    has_namespace = true;
+                    text.push_str(&namespace());
+                }
+                text.push_str(&cron_job(volume, (path, node), plan));
+            }
+        }
+    }
+    text
+}
+
+/// A comment, in lines; what is in it breaks none.
+fn comment(text: &mut String, words: &str) {
+    let mut line = String::from("#");
+    for word in words.split_whitespace() {
+        if line.len() + 1 + word.len() > WIDTH && line.len() > 1 {
+            let _ = writeln!(text, "{line}");
+            line = String::from("#");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    let _ = writeln!(text, "{line}");
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// After how many seconds a job that did not start is skipped, so that it ends within its slot.
+fn late_s(plan: &VolumesPlan) -> f64 {
+    f64::from(plan.len_s) - plan.pass_s - plan.stagger_s
+}
+
+/// Longhorn `RecurringJob`, v1beta2; `concurrency` is how many volumes it trims at once.
+fn recurring_job(name: &str, cron: &str) -> String {
+    format!(
+        "---\n\
+         apiVersion: longhorn.io/v1beta2\n\
+         kind: RecurringJob\n\
+         metadata:\n  \
+           name: {name}\n  \
+           namespace: longhorn-system\n\
+         spec:\n  \
+           name: {name}\n  \
+           task: filesystem-trim\n  \
+           cron: {}\n  \
+           concurrency: 1\n  \
+           groups: []\n  \
+           retain: 0\n",
+        quoted(cron)
+    )
+}
+
+/// csi-addons `ReclaimSpaceCronJob`, v1alpha1. It parses schedules by github.com/robfig/cron/v3, which knows `CRON_TZ=`.
+fn reclaim_space(volume: &PlannedVolume, plan: &VolumesPlan) -> String {
+    let zone = if plan.zone == "UTC" {
+        String::new()
+    } else {
+        format!("CRON_TZ={} ", plan.zone)
+    };
+    let PlannedVolume {
+        namespace, claim, ..
+    } = volume;
+    format!(
+        "---\n\
+         apiVersion: csiaddons.openshift.io/v1alpha1\n\
+         kind: ReclaimSpaceCronJob\n\
+         metadata:\n  \
+           name: trimtab-{claim}\n  \
+           namespace: {namespace}\n  \
+           annotations:\n    \
+             # The operator leaves its schedule alone.\n    \
+             csiaddons.openshift.io/state: unmanaged\n\
+         spec:\n  \
+           schedule: {}\n  \
+           concurrencyPolicy: Forbid\n  \
+           # A slot that is missed is skipped, not made up for.\n  \
+           startingDeadlineSeconds: {}\n  \
+           jobTemplate:\n    \
+             spec:\n      \
+               target:\n        \
+                 persistentVolumeClaim: {claim}\n      \
+               # No second try: it would be in the slot of another volume.\n      \
+               backOffLimit: 0\n      \
+               timeout: {}\n",
+        quoted(&format!("{zone}{}", volume.cron)),
+        late_s(plan),
+        plan.pass_s,
+    )
+}
+
+fn namespace() -> String {
+    format!(
+        "---\n\
+         apiVersion: v1\n\
+         kind: Namespace\n\
+         metadata:\n  \
+           name: {NAMESPACE}\n  \
+           labels:\n    \
+             pod-security.kubernetes.io/enforce: privileged\n"
+    )
+}
+
+/// A `CronJob` on the node of a local volume. Mounts of the host arrive by `HostToContainer`, so that neither its namespaces
+/// nor its processes are needed.
+fn cron_job(volume: &PlannedVolume, (path, node): (&str, &str), plan: &VolumesPlan) -> String {
+    let mut arguments = vec![
+        "trim".to_owned(),
+        "--window".to_owned(),
+        volume.slot.window.clone(),
+        "--tz".to_owned(),
+        plan.zone.clone(),
+        "--deadline".to_owned(),
+        units::duration::argument(Duration::from_secs_f64(plan.pass_s)),
+    ];
+    if let Some(url) = &plan.require_green {
+        arguments.extend(["--require-green".to_owned(), url.clone()]);
+    }
+    arguments.push(path.to_owned());
+    let arguments: Vec<String> = arguments
+        .iter()
+        .map(|argument| format!("                - {}\n", quoted(argument)))
+        .collect();
+    format!(
+        "---\n\
+         # {}/{}\n\
+         apiVersion: batch/v1\n\
+         kind: CronJob\n\
+         metadata:\n  \
+           name: trimtab-{}\n  \
+           namespace: {NAMESPACE}\n\
+         spec:\n  \
+           schedule: {}\n  \
+           timeZone: {}\n  \
+           concurrencyPolicy: Forbid\n  \
+           # A slot that is missed is skipped, not made up for.\n  \
+           startingDeadlineSeconds: {}\n  \
+           successfulJobsHistoryLimit: 1\n  \
+           failedJobsHistoryLimit: 1\n  \
+           jobTemplate:\n    \
+             spec:\n      \
+               backoffLimit: 0\n      \
+               activeDeadlineSeconds: {}\n      \
+               template:\n        \
+                 spec:\n          \
+                   restartPolicy: Never\n          \
+                   automountServiceAccountToken: false\n          \
+                   nodeSelector:\n            \
+                     kubernetes.io/hostname: {}\n          \
+                   tolerations:\n            \
+                     - operator: Exists\n          \
+                   containers:\n            \
+                     - name: trim\n              \
+                       image: {}\n              \
+                       command:\n                \
+                         - /usr/bin/trimtab\n              \
+                       args:\n\
+         {}              \
+                       securityContext:\n                \
+                         runAsUser: 0\n                \
+                         readOnlyRootFilesystem: true\n                \
+                         # FITRIM asks for CAP_SYS_ADMIN, and the latency of the drives is watched on their device nodes.\n                \
+                         privileged: true\n              \
+                       volumeMounts:\n                \
+                         - name: data\n                  \
+                           mountPath: {}\n                  \
+                           mountPropagation: HostToContainer\n                \
+                         - name: state\n                  \
+                           mountPath: /var/lib/trimtab\n                \
+                         - name: run\n                  \
+                           mountPath: /run/trimtab\n          \
+                   volumes:\n            \
+                     - name: data\n              \
+                       hostPath:\n                \
+                         path: {}\n                \
+                         type: Directory\n            \
+                     - name: state\n              \
+                       hostPath:\n                \
+                         path: /var/lib/trimtab\n                \
+                         type: DirectoryOrCreate\n            \
+                     - name: run\n              \
+                       hostPath:\n                \
+                         path: /run/trimtab\n                \
+                         type: DirectoryOrCreate\n",
+        volume.namespace,
+        volume.claim,
+        volume.name,
+        quoted(&volume.cron),
+        quoted(&plan.zone),
+        late_s(plan),
+        plan.len_s,
+        quoted(node),
+        quoted(plan.image.as_deref().unwrap_or_default()),
+        arguments.concat(),
+        quoted(path),
+        quoted(path),
+    )
+}

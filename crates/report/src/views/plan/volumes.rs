@@ -1,0 +1,292 @@
+//! Slots of a Kubernetes cluster's volumes.
+
+use super::{NAMED_MAX, PlannedNode};
+use page::{Block, Commands, List, Page, Table};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A slot for each volume of a Kubernetes cluster.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct VolumesPlan {
+    /// Probability that at least two volumes are trimmed at once if all have the same schedule and csi-addons shifts each by
+    /// a hash within `stagger_s`; `null` if no volume is trimmed by csi-addons, or it shifts none. It is that of every
+    /// week or of none: the hash stays.
+    pub overlap_with_stagger: Option<f64>,
+    /// By how much csi-addons shifts a schedule at most, in seconds; slots are longer by it.
+    pub stagger_s: f64,
+    /// How long the longest pass takes, in seconds.
+    pub pass_s: f64,
+    /// Length of a slot in seconds.
+    pub len_s: u32,
+    /// Time zone of all slots.
+    pub zone: String,
+    /// The volumes, by what trims them, namespace and claim.
+    pub volumes: Vec<PlannedVolume>,
+    /// Volumes that are not planned.
+    pub left: Vec<LeftVolume>,
+    /// Jobs that trim planned volumes already, or may.
+    pub others: Vec<OtherTrimmer>,
+    /// Whether the list had jobs of the cluster at all.
+    pub is_others_known: bool,
+    /// Image of trimtab for volumes of nodes.
+    #[serde(skip)]
+    pub image: Option<String>,
+    /// The cluster to be asked before a pass.
+    #[serde(skip)]
+    pub require_green: Option<String>,
+    /// The arguments of the call, quoted for a shell.
+    #[serde(skip)]
+    pub command: String,
+    /// Whether the list was read from standard input.
+    #[serde(skip)]
+    pub is_piped: bool,
+}
+
+/// A volume and its slot.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PlannedVolume {
+    /// Namespace of its claim.
+    pub namespace: String,
+    /// Its claim.
+    pub claim: String,
+    /// Name of the volume.
+    pub name: String,
+    /// By what it is trimmed.
+    #[serde(flatten)]
+    pub by: TrimmedBy,
+    /// When.
+    pub slot: PlannedNode,
+    /// The same as the time fields of a crontab.
+    pub cron: String,
+}
+
+/// By what a volume is trimmed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum TrimmedBy {
+    /// A `RecurringJob` of Longhorn, which takes the volumes of its day one after the other.
+    Longhorn {
+        /// Name of the job.
+        job: String,
+        /// Its schedule: the first slot of the day.
+        job_cron: String,
+        /// Longhorn's name of the volume.
+        volume: String,
+        /// Whether its jobs are labels of the claim.
+        is_labelled_by_claim: bool,
+    },
+    /// A `ReclaimSpaceCronJob` of csi-addons.
+    CsiAddons,
+    /// A `CronJob` of trimtab on its node.
+    CronJob {
+        /// Path on the node.
+        path: String,
+        /// The node.
+        node: String,
+    },
+}
+
+/// A volume that is not planned.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LeftVolume {
+    /// Namespace and claim, or the volume's name.
+    pub volume: String,
+    /// Why.
+    pub why: String,
+}
+
+/// A job that trims planned volumes already.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OtherTrimmer {
+    /// Its kind, namespace and name.
+    pub job: String,
+    /// Its schedule.
+    pub schedule: String,
+    /// What it trims.
+    pub trims: String,
+}
+
+impl VolumesPlan {
+    /// Whether a volume is trimmed by csi-addons.
+    pub(super) fn has_csi_addons(&self) -> bool {
+        let mut volumes = self.volumes.iter();
+        volumes.any(|volume| volume.by == TrimmedBy::CsiAddons)
+    }
+
+    /// Commands that tell Longhorn which volumes its jobs trim.
+    pub(super) fn labels(&self) -> Vec<String> {
+        let label = |volume: &PlannedVolume| match &volume.by {
+            TrimmedBy::Longhorn {
+                job,
+                volume: name,
+                is_labelled_by_claim,
+                ..
+            } => Some(if *is_labelled_by_claim {
+                format!(
+                    "kubectl -n {} label pvc {} recurring-job.longhorn.io/{job}=enabled",
+                    volume.namespace, volume.claim
+                )
+            } else {
+                format!(
+                    "kubectl -n longhorn-system label volumes.longhorn.io {name} \\\n  \
+                     recurring-job.longhorn.io/{job}=enabled"
+                )
+            }),
+            TrimmedBy::CsiAddons | TrimmedBy::CronJob { .. } => None,
+        };
+        self.volumes.iter().filter_map(label).collect()
+    }
+
+    /// What else has to be known, a sentence each.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.has_csi_addons() {
+            notes.push(if self.stagger_s > 0.0 {
+                format!(
+                    "csi-addons shifts every schedule by up to {} (`cronjob-stagger-window`), by a hash of the job; slots are \
+                     that much longer. With `cronjob-stagger-window: \"0\"` in its ConfigMap csi-addons-config, and the operator \
+                     restarted, `--stagger 0s` makes them shorter.",
+                    units::seconds(self.stagger_s)
+                )
+            } else {
+                "csi-addons must not shift schedules: releases after 0.14 do unless its ConfigMap csi-addons-config has \
+                 `cronjob-stagger-window: \"0\"`; restart the operator after changing it."
+                    .to_owned()
+            });
+        }
+        let is_longhorn = |volume: &&PlannedVolume| matches!(volume.by, TrimmedBy::Longhorn { .. });
+        if self.volumes.iter().any(|volume| is_longhorn(&volume)) {
+            notes.push(
+                "Longhorn's jobs run by the clock of kube-controller-manager, UTC as a rule, take one volume after the other, \
+                 and wait for each however long it takes. Longhorn trims nothing while a replica is rebuilt, and frees only \
+                 what no snapshot holds."
+                    .to_owned(),
+            );
+        }
+        let is_local = |volume: &PlannedVolume| matches!(volume.by, TrimmedBy::CronJob { .. });
+        if self.volumes.iter().any(is_local) {
+            notes.push(
+                "Pods that trim a node's own filesystem are privileged, in a namespace that allows it: whoever may create pods \
+                 there owns the nodes. Where you can install trimtab on the nodes, do that instead: `sudo trimtab plan \
+                 --apply MOUNT`."
+                    .to_owned(),
+            );
+        }
+        if !self.is_others_known && !self.volumes.is_empty() {
+            notes.push(
+                "The list has no jobs of csi-addons or Longhorn: whether one trims these volumes already was not looked at. \
+                 `kubectl get reclaimspacecronjobs,recurringjobs.longhorn.io -A` shows them."
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}
+
+pub(super) fn page(plan: &VolumesPlan) -> Page {
+    let mut page = Page {
+        lead: lead(plan),
+        ..Page::default()
+    };
+    let mut table = Table::new(&["<namespace/claim", "<slot", "<next", "<by"]);
+    for volume in &plan.volumes {
+        table.row([
+            format!("{}/{}", volume.namespace, volume.claim),
+            volume.slot.slot.clone(),
+            volume.slot.next.clone(),
+            match &volume.by {
+                TrimmedBy::Longhorn { job, .. } => format!("RecurringJob {job}"),
+                TrimmedBy::CsiAddons => "ReclaimSpaceCronJob".to_owned(),
+                TrimmedBy::CronJob { node, .. } => format!("CronJob on {node}"),
+            },
+        ]);
+    }
+    if !plan.volumes.is_empty() {
+        page.push(Block::Table(table));
+    }
+    if !plan.others.is_empty() {
+        page.push(List {
+            title: "These trim as well; end them first:".to_owned(),
+            items: plan.others.iter().map(other_words).collect(),
+        });
+    }
+    for note in plan.notes() {
+        page.push(Block::text(note));
+    }
+    if !plan.left.is_empty() {
+        let left = plan.left.iter();
+        page.push(List {
+            title: "Not planned:".to_owned(),
+            items: left
+                .map(|left| format!("{}: {}", left.volume, left.why))
+                .collect(),
+        });
+    }
+    if !plan.volumes.is_empty() {
+        page.push(Commands {
+            title: "to write the objects, and create them:".to_owned(),
+            lines: format!(
+                "{}trimtab plan {} -o trims.yaml\nkubectl apply --dry-run=server -f trims.yaml\nkubectl apply -f trims.yaml",
+                if plan.is_piped {
+                    "kubectl get pv -o json | "
+                } else {
+                    ""
+                },
+                plan.command
+            ),
+        });
+    }
+    let labels = plan.labels();
+    if !labels.is_empty() {
+        page.push(Commands {
+            title: "to give Longhorn's jobs their volumes:".to_owned(),
+            lines: labels.join("\n"),
+        });
+    }
+    page
+}
+
+/// A job that trims as well, in words.
+pub(super) fn other_words(other: &OtherTrimmer) -> String {
+    format!("{} ({}) trims {}", other.job, other.schedule, other.trims)
+}
+
+fn lead(plan: &VolumesPlan) -> String {
+    let count = plan.volumes.len();
+    if count == 0 {
+        return format!(
+            "No volume can be planned: {} looked at.",
+            units::count::counted(plan.left.len() as u64, "volume was", "volumes were")
+        );
+    }
+    let named: Vec<String> = plan
+        .volumes
+        .iter()
+        .take(NAMED_MAX)
+        .map(|volume| format!("{}/{} {}", volume.namespace, volume.claim, volume.slot.slot))
+        .collect();
+    let more = count - named.len();
+    let more = if more > 0 {
+        format!(", and {more} more")
+    } else {
+        String::new()
+    };
+    let named = format!("{}{more} ({})", named.join(", "), plan.zone);
+    if count == 1 {
+        return format!("One volume is trimmed by itself: {named}.");
+    }
+    let today = plan.overlap_with_stagger.map(|overlap| {
+        format!(
+            " With one schedule for all, and csi-addons' shifts of up to {}, at least two would be, with a probability of {}, \
+             and then every week, since the shifts stay.",
+            units::seconds(plan.stagger_s),
+            units::share::score(overlap)
+        )
+    });
+    format!(
+        "With these slots, no two of the {count} volumes are ever trimmed at the same time, if a pass takes {} at most: \
+         {named}.{}",
+        units::seconds(plan.pass_s),
+        today.unwrap_or_default()
+    )
+}

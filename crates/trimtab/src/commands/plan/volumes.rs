@@ -1,0 +1,327 @@
+//! Slots of a Kubernetes cluster's volumes, from what kubectl lists.
+
+use super::args::{Plan, words};
+use super::slots::{self, Wanted};
+use crate::error::{CommandError, Kind};
+use crate::input;
+use jiff::Timestamp;
+use plan::{Every, LeftOut, Listed, Means, Slot, Trimmer, Volume, Why};
+use report::views::plan::{
+    LeftVolume, OtherTrimmer, PlannedVolume, TrimmedBy, VolumesPlan, manifests,
+};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+/// Ten thousand volumes are about 50 MB.
+const BYTES_MAX: u64 = 256 << 20;
+/// By how much csi-addons shifts a schedule at most (`cronjob-stagger-window`, since 2026).
+const STAGGER: Duration = Duration::from_hours(2);
+/// csi-addons' shortest timeout.
+const TIMEOUT_MIN: Duration = Duration::from_mins(1);
+/// Longest name of a `CronJob`: pods add to it.
+const CRON_JOB_NAME_MAX: usize = 52;
+/// Before the names of all objects.
+const PREFIX: &str = "trimtab-";
+const EXAMPLE: &str =
+    "for example: kubectl get pv -o json | trimtab plan --volumes - --format kubernetes";
+
+/// Returns the objects that trim the volumes.
+///
+/// # Errors
+/// As [`of_volumes`], and when no volume can be planned.
+pub fn objects(arguments: &Plan, now: Timestamp) -> Result<String, CommandError> {
+    let Some(path) = &arguments.volumes else {
+        let message = "--format kubernetes: expected --volumes, the list of kubectl";
+        return Err(CommandError::new(Kind::Usage, message).hint(EXAMPLE));
+    };
+    let plan = of_volumes(arguments, path, now)?;
+    if plan.volumes.is_empty() {
+        let message = match plan.left.as_slice() {
+            [] => "no volume to plan: the list has none".to_owned(),
+            [first, ..] => format!(
+                "no volume to plan: {}: {} ({} looked at)",
+                first.volume,
+                first.why,
+                units::count::counted(plan.left.len() as u64, "volume was", "volumes were")
+            ),
+        };
+        return Err(
+            CommandError::new(Kind::Input, message).hint("without --format it tells why of each")
+        );
+    }
+    Ok(manifests(&plan))
+}
+
+/// Returns a slot for each volume.
+///
+/// # Errors
+/// When the list cannot be read, an option does not fit what trims the volumes, or there are more than slots.
+pub fn of_volumes(
+    arguments: &Plan,
+    path: &Path,
+    now: Timestamp,
+) -> Result<VolumesPlan, CommandError> {
+    let name = format!("--volumes {}", path.display());
+    let text = input::text_or_stdin(path, &name, BYTES_MAX)?;
+    let listed = plan::read_volumes(&text).map_err(|error| {
+        CommandError::new(Kind::Input, format!("{name}: {error}")).hint(EXAMPLE)
+    })?;
+    let mut listed = in_namespaces(arguments, listed)?;
+    leave_out(arguments, &mut listed);
+    let stagger = stagger(arguments, &listed);
+    fits(arguments, &listed.volumes)?;
+    let (zone, zone_name) = slots::zone(arguments, None);
+    let wanted = Wanted {
+        mounts: 1,
+        every: arguments.every.map_or(Every::Week, Every::from),
+        zone: &zone,
+        now,
+    };
+    let pass = slots::pass(arguments);
+    let len_s = plan::slot_len_s(pass.saturating_add(stagger).as_secs());
+    let count = listed.volumes.len();
+    let assigned = slots::one_each(arguments, wanted, (count, len_s)).map_err(|error| {
+        if stagger.is_zero() {
+            error
+        } else {
+            error.hint(
+                "csi-addons' shifts make slots longer: --stagger 0s, once `cronjob-stagger-window` is \"0\" in its ConfigMap; or \
+                 widen --window",
+            )
+        }
+    })?;
+    let zone_name = zone_name.unwrap_or_else(|| "UTC".to_owned());
+    let pass_s = pass.as_secs_f64();
+    let staggered = listed
+        .volumes
+        .iter()
+        .filter(|volume| volume.means == Means::CsiAddons)
+        .count();
+    let others = others(&listed);
+    let planned = |(volume, slot): (&Volume, &Slot)| {
+        let told = slots::planned_node(&volume.claim, slot, &zone, Some(&zone_name), now);
+        PlannedVolume {
+            namespace: volume.namespace.clone(),
+            claim: volume.claim.clone(),
+            name: volume.name.clone(),
+            by: trimmed_by(
+                volume,
+                slot,
+                &first_of_day(&listed.volumes, &assigned, slot),
+            ),
+            slot: told,
+            cron: slot.cron(),
+        }
+    };
+    Ok(VolumesPlan {
+        overlap_with_stagger: (staggered > 1 && !stagger.is_zero())
+            .then(|| plan::overlap_probability(&vec![pass_s; staggered], stagger.as_secs_f64())),
+        stagger_s: stagger.as_secs_f64(),
+        pass_s,
+        len_s,
+        volumes: listed.volumes.iter().zip(&assigned).map(planned).collect(),
+        zone: zone_name.clone(),
+        left: listed.left.iter().map(left_words).collect(),
+        others,
+        is_others_known: listed.has_jobs,
+        is_piped: path.as_os_str() == "-",
+        image: arguments.image.clone(),
+        require_green: arguments.require_green.clone(),
+        command: shlex::try_join(words(arguments).iter().map(String::as_str)).unwrap_or_default(),
+    })
+}
+
+/// Those of `--namespace`.
+fn in_namespaces(arguments: &Plan, mut listed: Listed) -> Result<Listed, CommandError> {
+    let wanted = &arguments.namespaces;
+    if wanted.is_empty() {
+        return Ok(listed);
+    }
+    let of_left = |left: &LeftOut| left.what.split_once('/').map(|(name, _)| name.to_owned());
+    let known: BTreeSet<String> = listed
+        .volumes
+        .iter()
+        .map(|volume| volume.namespace.clone())
+        .chain(listed.left.iter().filter_map(of_left))
+        .collect();
+    if let Some(missing) = wanted.iter().find(|name| !known.contains(*name)) {
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let found = if known.is_empty() {
+            "none".to_owned()
+        } else {
+            units::list(&known)
+        };
+        let message = format!("--namespace {missing}: no volume is claimed there; found {found}");
+        return Err(
+            CommandError::new(Kind::Input, message).hint("`kubectl get pv` shows the claims")
+        );
+    }
+    listed
+        .volumes
+        .retain(|volume| wanted.contains(&volume.namespace));
+    listed
+        .left
+        .retain(|left| of_left(left).is_some_and(|name| wanted.contains(&name)));
+    Ok(listed)
+}
+
+/// Volumes of nodes without `--image`, and those that no job can be named after.
+fn leave_out(arguments: &Plan, listed: &mut Listed) {
+    let (local, volumes): (Vec<Volume>, Vec<Volume>) = std::mem::take(&mut listed.volumes)
+        .into_iter()
+        .partition(|volume| {
+            matches!(volume.means, Means::Local { .. })
+                && (arguments.image.is_none()
+                    || PREFIX.len() + volume.name.len() > CRON_JOB_NAME_MAX)
+        });
+    listed.volumes = volumes;
+    listed.left.extend(local.into_iter().map(|volume| LeftOut {
+        what: format!("{}/{}", volume.namespace, volume.claim),
+        why: match volume.means {
+            Means::Local { path, node } if arguments.image.is_none() => Why::NoImage { path, node },
+            _ => Why::BadName,
+        },
+    }));
+}
+
+fn stagger(arguments: &Plan, listed: &Listed) -> Duration {
+    let mut volumes = listed.volumes.iter();
+    if volumes.any(|volume| volume.means == Means::CsiAddons) {
+        arguments.stagger.unwrap_or(STAGGER)
+    } else {
+        Duration::ZERO
+    }
+}
+
+/// Refuses options that what trims the volumes does not have.
+fn fits(arguments: &Plan, volumes: &[Volume]) -> Result<(), CommandError> {
+    let usage = |message: String, hint: &'static str| {
+        Err(CommandError::new(Kind::Usage, message).hint(hint))
+    };
+    let longhorn = volumes
+        .iter()
+        .find(|volume| matches!(volume.means, Means::Longhorn { .. }));
+    let zone = arguments.tz.as_ref().and_then(|zone| zone.iana_name());
+    if let (Some(volume), Some(zone)) = (longhorn, zone)
+        && !["UTC", "Etc/UTC"].contains(&zone)
+    {
+        return usage(
+            format!(
+                "--tz {zone}: {}/{} is trimmed by Longhorn, whose schedules have no time zone",
+                volume.namespace, volume.claim
+            ),
+            "leave --tz out, and name --window in UTC, the clock of kube-controller-manager as a rule",
+        );
+    }
+    let other = volumes
+        .iter()
+        .find(|volume| !matches!(volume.means, Means::Local { .. }));
+    if let (Some(volume), Some(url)) = (other, &arguments.require_green) {
+        return usage(
+            format!(
+                "--require-green {url}: neither Longhorn nor csi-addons asks a cluster, and {}/{} is trimmed by one of them",
+                volume.namespace, volume.claim
+            ),
+            "leave it out; only passes of trimtab itself, on local volumes, ask",
+        );
+    }
+    if slots::pass(arguments) < TIMEOUT_MIN {
+        return usage(
+            "--pass: expected a minute or more".to_owned(),
+            "for example --pass 20min",
+        );
+    }
+    Ok(())
+}
+
+/// The schedule of a day's job of Longhorn: its first volume of the day.
+fn first_of_day(volumes: &[Volume], assigned: &[Slot], slot: &Slot) -> String {
+    volumes
+        .iter()
+        .zip(assigned)
+        .find(|(volume, other)| {
+            matches!(volume.means, Means::Longhorn { .. }) && other.weekday == slot.weekday
+        })
+        .map_or_else(|| slot.cron(), |(_, first)| first.cron())
+}
+
+fn trimmed_by(volume: &Volume, slot: &Slot, first: &str) -> TrimmedBy {
+    match &volume.means {
+        Means::Longhorn {
+            volume,
+            is_labelled_by_claim,
+        } => {
+            let day = slot.to_string();
+            let day = day.split(' ').next().unwrap_or_default();
+            TrimmedBy::Longhorn {
+                job: format!("{PREFIX}{}", day.to_ascii_lowercase()),
+                job_cron: first.to_owned(),
+                volume: volume.clone(),
+                is_labelled_by_claim: *is_labelled_by_claim,
+            }
+        }
+        Means::CsiAddons => TrimmedBy::CsiAddons,
+        Means::Local { path, node } => TrimmedBy::CronJob {
+            path: path.clone(),
+            node: node.clone(),
+        },
+    }
+}
+
+/// Jobs that trim planned volumes and are not of a plan.
+fn others(listed: &Listed) -> Vec<OtherTrimmer> {
+    let mut volumes = listed.volumes.iter();
+    let has_longhorn = volumes.any(|volume| matches!(volume.means, Means::Longhorn { .. }));
+    let is_other = |job: &&Trimmer| match &job.claim {
+        Some(claim) => {
+            let is_planned = listed
+                .volumes
+                .iter()
+                .any(|volume| volume.namespace == job.namespace && volume.claim == *claim);
+            is_planned && job.name != format!("{PREFIX}{claim}")
+        }
+        None => has_longhorn && !job.name.starts_with(PREFIX),
+    };
+    let told = |job: &Trimmer| OtherTrimmer {
+        job: format!("{} {}/{}", job.kind, job.namespace, job.name),
+        schedule: job.schedule.clone(),
+        trims: job
+            .claim
+            .clone()
+            .unwrap_or_else(|| "the volumes that its groups and their labels name".to_owned()),
+    };
+    listed.trimmers.iter().filter(is_other).map(told).collect()
+}
+
+fn left_words(left: &LeftOut) -> LeftVolume {
+    let why = match &left.why {
+        Why::NotBound => "no claim has it".to_owned(),
+        Why::Block => "a block device; Kubernetes knows of no filesystem on it".to_owned(),
+        Why::ReadOnly => "it is only read".to_owned(),
+        Why::Discard => {
+            "mounted with discard; take it out of the mountOptions first (`trimtab rule \
+             TRIM005`)"
+                .to_owned()
+        }
+        Why::Shared(source) => format!("the server behind {source} trims it"),
+        Why::HostPath => {
+            "a directory of its node: `trimtab plan MOUNT` there, for the filesystem that it \
+             lies on"
+                .to_owned()
+        }
+        Why::NoNode => "not bound to one node by kubernetes.io/hostname".to_owned(),
+        Why::NoMeans(driver) => format!(
+            "no object of Kubernetes trims volumes of {driver}; `trimtab check` on their nodes tells whether they need it"
+        ),
+        Why::BadName => "a name or path in it fits no object of Kubernetes".to_owned(),
+        Why::NoImage { path, node } => format!(
+            "a filesystem of {node}: install trimtab there and run `trimtab plan {path}`, or name an image of trimtab with \
+             --image for a privileged CronJob"
+        ),
+    };
+    LeftVolume {
+        volume: left.what.clone(),
+        why,
+    }
+}

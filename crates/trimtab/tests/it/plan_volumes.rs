@@ -1,0 +1,240 @@
+//! `trimtab plan --volumes`: slots for the volumes of a Kubernetes cluster, and the objects that trim them.
+
+use crate::support::{stderr, stdout, trimtab};
+use serde_json::{Value, json};
+use std::process::Output;
+
+/// A bound volume.
+fn volume(claim: (&str, &str), name: &str, source: Value) -> Value {
+    let mut spec = json!({
+        "accessModes": ["ReadWriteOnce"],
+        "claimRef": {"namespace": claim.0, "name": claim.1},
+        "volumeMode": "Filesystem"
+    });
+    let Value::Object(source) = source else {
+        unreachable!()
+    };
+    spec.as_object_mut().unwrap().extend(source);
+    json!({"kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec, "status": {"phase": "Bound"}})
+}
+
+fn csi(driver: &str, handle: &str) -> Value {
+    json!({"csi": {"driver": driver, "volumeHandle": handle}})
+}
+
+fn local(node: &str) -> Value {
+    json!({"local": {"path": "/mnt/disks/ssd1"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]}}})
+}
+
+/// Three of Ceph, two of Longhorn, one of a node, two that cannot be planned.
+fn cluster() -> Vec<Value> {
+    let ceph = "rook-ceph.rbd.csi.ceph.com";
+    vec![
+        volume(("search", "data-es-0"), "pvc-a0", csi(ceph, "0001-a0")),
+        volume(("search", "data-es-1"), "pvc-a1", csi(ceph, "0001-a1")),
+        volume(("search", "data-es-2"), "pvc-a2", csi(ceph, "0001-a2")),
+        volume(
+            ("logs", "data-os-0"),
+            "pvc-b0",
+            csi("driver.longhorn.io", "pvc-b0"),
+        ),
+        volume(
+            ("logs", "data-os-1"),
+            "pvc-b1",
+            csi("driver.longhorn.io", "pvc-b1"),
+        ),
+        volume(("mongo", "data-m-0"), "local-pv-c0", local("worker-1")),
+        volume(
+            ("web", "uploads"),
+            "nfs-1",
+            json!({"nfs": {"server": "nas", "path": "/x"}}),
+        ),
+        volume(("web", "db"), "ebs-1", csi("ebs.csi.aws.com", "vol-1")),
+    ]
+}
+
+/// Runs it on Sunday 2026-11-29, 05:00 UTC.
+fn output(items: &[Value], arguments: &[&str]) -> Output {
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("pv.json");
+    std::fs::write(&list, json!({"kind": "List", "items": items}).to_string()).unwrap();
+    let command = trimtab()
+        .current_dir(directory.path())
+        .env("SOURCE_DATE_EPOCH", "1795928400")
+        .args(["plan", "--volumes", "pv.json"])
+        .args(arguments)
+        .output();
+    command.expect("the binary starts")
+}
+
+fn plan(items: &[Value], arguments: &[&str]) -> String {
+    let output = output(items, arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    stdout(&output)
+}
+
+fn refusal(items: &[Value], arguments: &[&str]) -> String {
+    let output = output(items, arguments);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert_eq!(stdout(&output), "");
+    stderr(&output)
+}
+
+fn golden(name: &str, text: &str) {
+    insta::with_settings!({ snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+#[test]
+fn volumes_of_all_kinds_have_objects_of_their_own() {
+    let image = ["--image", "example/trimtab:1"];
+    golden("plan-volumes.text", &plan(&cluster(), &image));
+    let yaml = plan(&cluster(), &[image[0], image[1], "--format", "kubernetes"]);
+    golden("plan-volumes.yaml", &yaml);
+    let document: Value = serde_json::from_str(&plan(&cluster(), &["--format", "json"])).unwrap();
+    let result = &document["result"];
+    assert_eq!(result["kind"], "volumes");
+    assert_eq!(result["volumes"].as_array().unwrap().len(), 5);
+    assert_eq!(result["volumes"][4]["by"], "csi-addons");
+    assert_eq!(result["left"].as_array().unwrap().len(), 3);
+    let overlap = result["overlap_with_stagger"].as_f64().unwrap();
+    // 1 - (1 - 2 x 20 / 120)^3
+    assert!((overlap - 19.0 / 27.0).abs() < 1e-9, "{overlap}");
+}
+
+#[test]
+fn without_shifts_slots_are_short_and_a_zone_is_kept() {
+    let yaml = plan(
+        &cluster()[..3],
+        &[
+            "--stagger",
+            "0",
+            "--tz",
+            "Europe/Berlin",
+            "--days",
+            "tue",
+            "--format",
+            "kubernetes",
+        ],
+    );
+    for schedule in ["0 1 * * 2", "25 1 * * 2", "50 1 * * 2"] {
+        let line = format!("  schedule: \"CRON_TZ=Europe/Berlin {schedule}\"\n");
+        assert!(yaml.contains(&line), "{yaml}");
+    }
+    assert!(yaml.contains("`cronjob-stagger-window: \"0\"`"), "{yaml}");
+    let staggered = refusal(&cluster()[..3], &["--days", "tue"]);
+    assert!(
+        staggered.contains("3 slots of 2 h 25 min do not fit"),
+        "{staggered}"
+    );
+    assert!(staggered.contains("--stagger 0s"), "{staggered}");
+}
+
+#[test]
+fn longhorns_volumes_of_a_day_follow_each_other_in_one_job() {
+    let volumes: Vec<Value> = (0..3)
+        .map(|index| {
+            let name = format!("pvc-{index}");
+            volume(
+                ("logs", &format!("data-{index}")),
+                &name,
+                csi("driver.longhorn.io", &name),
+            )
+        })
+        .collect();
+    let yaml = plan(&volumes, &["--days", "tue,wed", "--format", "kubernetes"]);
+    assert_eq!(yaml.matches("kind: RecurringJob").count(), 2, "{yaml}");
+    assert_eq!(yaml.matches("concurrency: 1").count(), 2, "{yaml}");
+    // The third is in the second slot of Tuesday, and in the job of the first.
+    assert!(yaml.contains("#   logs/data-2  Tue 01:25\n"), "{yaml}");
+    assert!(
+        yaml.contains("  cron: \"0 1 * * 2\"\n") && yaml.contains("  cron: \"0 1 * * 3\"\n"),
+        "{yaml}"
+    );
+    let label =
+        "volumes.longhorn.io pvc-2 \\\n#     recurring-job.longhorn.io/trimtab-tue=enabled\n";
+    assert!(yaml.contains(label), "{yaml}");
+}
+
+#[test]
+fn jobs_that_trim_already_are_told() {
+    let mut items = cluster();
+    for (name, claim) in [
+        ("data-es-0-1642663516", "data-es-0"),
+        ("trimtab-data-es-1", "data-es-1"),
+    ] {
+        items.push(json!({"kind": "ReclaimSpaceCronJob", "metadata": {"name": name, "namespace": "search"},
+            "spec": {"schedule": "@weekly", "jobTemplate": {"spec": {"target": {"persistentVolumeClaim": claim}}}}}));
+    }
+    let text = plan(&items, &[]).replace("\n  ", " ");
+    assert!(
+        text.contains(
+            "- ReclaimSpaceCronJob search/data-es-0-1642663516 (@weekly) trims data-es-0"
+        ),
+        "{text}"
+    );
+    assert!(
+        !text.contains("trims data-es-1") && !text.contains("was not looked at"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let refused = |arguments: &[&str], expected: &str| {
+        let message = refusal(&cluster(), arguments).replace("\n  ", " ");
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+    };
+    refused(
+        &["--tz", "Europe/Berlin"],
+        "logs/data-os-0 is trimmed by Longhorn, whose schedules have no time zone",
+    );
+    refused(
+        &["--namespace", "search", "--require-green", "http://es:9200"],
+        "neither Longhorn nor csi-addons asks a cluster",
+    );
+    refused(
+        &["--namespace", "serach"],
+        "no volume is claimed there; found logs, mongo, search and web",
+    );
+    refused(
+        &["--namespace", "web", "--format", "kubernetes"],
+        "no volume to plan: web/uploads: the server behind nfs trims it (2 volumes were looked at)",
+    );
+    refused(&["--format", "ansible"], "expected --peers");
+    let message = stderr(
+        &trimtab()
+            .args(["plan", "--format", "kubernetes"])
+            .output()
+            .unwrap(),
+    );
+    assert!(
+        message.contains("expected --volumes, the list of kubectl"),
+        "{message}"
+    );
+    assert!(
+        message.contains("kubectl get pv -o json | trimtab plan --volumes -"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_node_asks_the_cluster_before_its_pass() {
+    let yaml = plan(
+        &cluster(),
+        &[
+            "--namespace",
+            "mongo",
+            "--image",
+            "t:1",
+            "--require-green",
+            "http://es:9200",
+            "--format",
+            "kubernetes",
+        ],
+    );
+    let asked = "                - \"--require-green\"\n                - \"http://es:9200\"\n";
+    assert!(yaml.contains(asked), "{yaml}");
+}
