@@ -9,7 +9,7 @@ mod quiet;
 mod slots;
 mod volumes;
 
-pub use overlap::overlap_probability;
+pub use overlap::{overlap_of_windows, overlap_probability};
 pub use quiet::{LoadCurve, QuietWindow, WeekLoad};
 pub use slots::{Every, Refusal, Request, Slot, Window, assign, slot_len_s};
 pub use volumes::{LeftOut, Listed, Means, Trimmer, Volume, Why, read_volumes};

@@ -39,6 +39,7 @@ mod trim_room;
 mod trim_state;
 mod trim_verdict;
 mod trimming;
+mod trims_ahead;
 mod volume;
 mod volumes;
 mod wording;
@@ -60,6 +61,7 @@ pub use trim_room::{Room, trim_room};
 pub use trim_verdict::{
     RefusalKind, TrimRefusal, TrimRequest, TrimVerdict, lost_discards, trim_verdict,
 };
+pub use trims_ahead::{TrimsAhead, trims_ahead};
 
 use facts::{Cluster, Host, Remedy, Skipped};
 use std::cmp::Reverse;

@@ -25,7 +25,7 @@ pub enum Format {
 }
 
 /// Options for the format and destination of the output.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct AnswerArgs {
     /// Output format [default: from the extension of -o FILE, else text]
@@ -37,7 +37,7 @@ pub struct AnswerArgs {
 }
 
 /// Options for the destination of the output.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// Write the output to FILE instead of stdout

@@ -19,7 +19,7 @@ pub struct SourceArgs {
 }
 
 /// Options that select a cluster.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ClusterArgs {
     /// Query the Elasticsearch or OpenSearch cluster at URL (read-only)
     #[arg(long, value_name = "URL")]

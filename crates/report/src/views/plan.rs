@@ -1,14 +1,17 @@
 //! Results and pages of `trimtab plan`.
 
 mod manifests;
+mod nodes;
 mod playbook;
 mod volumes;
 
 pub use manifests::manifests;
+pub use nodes::{NodesPlan, PlannedNode, TrimsToday};
 pub use playbook::playbook;
 pub use volumes::{LeftVolume, OtherTrimmer, PlannedVolume, TrimmedBy, VolumesPlan};
 
 use crate::envelope::{Answer, Envelope};
+use nodes::{NAMED_MAX, slots, slots_lead};
 use page::{Block, Commands, List, Page, Section, Table, Tone};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,37 +30,6 @@ pub enum PlanAnswer {
     Undone(Undone),
     /// Whether what was written is what runs.
     Status(PlanStatus),
-}
-
-/// A slot for each node.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct NodesPlan {
-    /// Probability that at least two nodes trim at once in a week without slots, if all start within `delay_s` of the
-    /// same moment, at random.
-    pub overlap_with_delay: f64,
-    /// Random delay of a timer that all nodes have, in seconds: `RandomizedDelaySec=`.
-    pub delay_s: f64,
-    /// How long the longest pass takes, in seconds; after that it ends, and goes on a week later.
-    pub pass_s: f64,
-    /// Time zone of all slots.
-    pub zone: String,
-    /// The nodes, in the order in which they were named; with several filesystems, each node once for each of them.
-    pub nodes: Vec<PlannedNode>,
-}
-
-/// A node and its slot.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct PlannedNode {
-    /// Its name.
-    pub name: String,
-    /// When it trims, every week: `Tue 01:00`.
-    pub slot: String,
-    /// The same for systemd's `OnCalendar=`.
-    pub calendar: String,
-    /// The same for `trimtab trim --window`.
-    pub window: String,
-    /// The day on which it begins next: `2026-12-01`.
-    pub next: String,
 }
 
 /// A plan for the filesystems of one host.
@@ -196,13 +168,10 @@ impl Answer for PlanAnswer {
     const TITLE: &'static str = "trimtab plan";
 }
 
-/// Nodes and mounts named in the first sentence.
-const NAMED_MAX: usize = 3;
-
 /// Builds the page.
 pub fn page(answer: &Envelope<PlanAnswer>) -> Page {
     let mut page = match &answer.result {
-        PlanAnswer::Nodes(plan) => of_nodes(plan),
+        PlanAnswer::Nodes(plan) => nodes::page(plan),
         PlanAnswer::Volumes(plan) => volumes::page(plan),
         PlanAnswer::Host(plan) => of_host(plan),
         PlanAnswer::Undone(undone) => of_undone(undone),
@@ -223,59 +192,6 @@ pub fn page(answer: &Envelope<PlanAnswer>) -> Page {
     page.about = vec![format!("{unchanged}trimtab {}", answer.tool_version)];
     page.cautions.extend(answer.warnings.iter().cloned());
     page
-}
-
-fn of_nodes(plan: &NodesPlan) -> Page {
-    let mut page = Page {
-        lead: slots_lead(plan),
-        ..Page::default()
-    };
-    page.push(Block::Table(slots(plan)));
-    page.push(Block::text(
-        "On each node, `trimtab plan MOUNT --peers` with the same nodes and options shows what would be changed there, and \
-         with --apply changes it.",
-    ));
-    page
-}
-
-fn slots(plan: &NodesPlan) -> Table {
-    let mut table = Table::new(&["<node", "<slot", "<next", "<OnCalendar="]);
-    for node in &plan.nodes {
-        table.row([
-            node.name.clone(),
-            node.slot.clone(),
-            node.next.clone(),
-            node.calendar.clone(),
-        ]);
-    }
-    table
-}
-
-fn slots_lead(plan: &NodesPlan) -> String {
-    let pass = units::seconds(plan.pass_s);
-    let named: Vec<String> = plan
-        .nodes
-        .iter()
-        .take(NAMED_MAX)
-        .map(|node| format!("{} {}", node.name, node.slot))
-        .collect();
-    let more = plan.nodes.len() - named.len();
-    let more = if more > 0 {
-        format!(", and {more} more")
-    } else {
-        String::new()
-    };
-    let named = format!("{}{more} ({})", named.join(", "), plan.zone);
-    let count = plan.nodes.len();
-    if count < 2 {
-        return format!("One node needs no slot of its own, and gets {named}.");
-    }
-    let overlap = units::share::score(plan.overlap_with_delay);
-    format!(
-        "With these slots, no two of the {count} nodes ever trim at the same time: {named}. With a timer's random delay of {}, at \
-         least two do in {overlap} of all weeks, if a pass takes {pass}.",
-        units::seconds(plan.delay_s),
-    )
 }
 
 fn of_host(plan: &HostPlan) -> Page {

@@ -99,6 +99,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "page",
             "units",
             "livefix",
+            "plan",
         ],
     ),
     ("house", &[]),

@@ -21,6 +21,7 @@ mod house;
 mod live;
 mod livefix;
 mod plan;
+mod plan_fleet;
 mod plan_volumes;
 mod recorded;
 mod remedies;

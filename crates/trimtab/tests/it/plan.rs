@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-const FSTRIM_SERVICE: &str = "[Unit]\nDescription=Discard unused blocks\n[Service]\nType=oneshot\n\
+pub(crate) const FSTRIM_SERVICE: &str = "[Unit]\nDescription=Discard unused blocks\n[Service]\nType=oneshot\n\
     ExecStart=/sbin/fstrim --listed-in /etc/fstab:/proc/self/mountinfo --verbose --quiet-unsupported\n";
-const FSTRIM_TIMER: &str = "[Timer]\nOnCalendar=weekly\nAccuracySec=1h\nPersistent=true\n\
+pub(crate) const FSTRIM_TIMER: &str = "[Timer]\nOnCalendar=weekly\nAccuracySec=1h\nPersistent=true\n\
     RandomizedDelaySec=100min\n[Install]\nWantedBy=timers.target\n";
 
 /// Runs it on Sunday 2026-11-29, 05:00 UTC.
@@ -23,11 +23,11 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-fn output(arguments: &[&str]) -> Output {
+pub(crate) fn output(arguments: &[&str]) -> Output {
     command(arguments).output().expect("the binary starts")
 }
 
-fn plan(arguments: &[&str]) -> String {
+pub(crate) fn plan(arguments: &[&str]) -> String {
     let output = output(arguments);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     stdout(&output)
@@ -59,7 +59,7 @@ es3   Thu 01:00  2026-12-03  Thu *-*-* 01:00:00 Europe/Berlin
 }
 
 /// A host with a root filesystem and one for data, each on flash that takes discards.
-fn host(os_release: &str) -> Tree {
+pub(crate) fn host(os_release: &str) -> Tree {
     let tree = Tree::new();
     for (name, number) in [("sda", "8:0"), ("sdb", "8:16")] {
         tree.disk(name, number, 0, None);
@@ -106,7 +106,7 @@ fn queues(root: &Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-fn with_systemd(tree: &Tree, timers: &[(&str, &str, &str)]) {
+pub(crate) fn with_systemd(tree: &Tree, timers: &[(&str, &str, &str)]) {
     fs::create_dir_all(Path::new(&tree.path()).join("run/systemd/system")).unwrap();
     for (name, timer, service) in timers {
         tree.file(&format!("usr/lib/systemd/system/{name}.timer"), timer);

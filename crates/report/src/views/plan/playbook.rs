@@ -1,6 +1,6 @@
 //! A plan as an Ansible playbook.
 
-use super::NodesPlan;
+use super::nodes::NodesPlan;
 
 /// Writes a playbook that plans on each node. `words` are the arguments of `trimtab plan`, without what it does.
 pub fn playbook(nodes: &NodesPlan, words: &[String]) -> String {
@@ -16,7 +16,8 @@ pub fn playbook(nodes: &NodesPlan, words: &[String]) -> String {
             .collect();
         lines.concat()
     };
-    let names: Vec<String> = nodes.nodes.iter().map(|node| node.name.clone()).collect();
+    let mut names: Vec<String> = nodes.nodes.iter().map(|node| node.name.clone()).collect();
+    names.dedup();
     let slots = nodes.nodes.iter();
     let slots: Vec<String> = slots
         .map(|node| format!("#   {}  {}\n", node.name, node.slot))
@@ -26,7 +27,7 @@ pub fn playbook(nodes: &NodesPlan, words: &[String]) -> String {
     let node = "          - --node\n          - \"{{ inventory_hostname }}\"\n";
     format!(
         "---\n\
-         # Written by `trimtab plan`. Slots of the first filesystem of each node ({}):\n\
+         # Written by `trimtab plan`. Slots ({}), one for each filesystem of a node:\n\
          {slots}\
          #   ansible-playbook FILE --check                     shows what would be changed\n\
          #   ansible-playbook FILE                             changes it; a second time nothing\n\

@@ -1,6 +1,6 @@
 //! Slots of a Kubernetes cluster's volumes.
 
-use super::{NAMED_MAX, PlannedNode};
+use super::nodes::{NAMED_MAX, PlannedNode};
 use page::{Block, Commands, List, Page, Table};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,6 +1,7 @@
 //! The hosts and the cluster that a check examines.
 
 use super::args::Check;
+use crate::arguments::SourceArgs;
 use crate::commands::cluster::{self, Asked};
 use crate::commands::source;
 use crate::config::CheckConfig;
@@ -31,7 +32,7 @@ pub(super) struct Inputs {
 }
 
 /// A host that was read.
-pub(super) struct ReadHost {
+pub struct ReadHost {
     /// Its name, different from those of the others.
     pub name: String,
     /// Description of its source.
@@ -59,48 +60,22 @@ impl Inputs {
         if is_live {
             sources.push(None);
         }
-        let mut labels: Vec<String> = Vec::new();
-        let mut hosts = Vec::new();
-        let mut paths: Vec<Option<PathBuf>> = Vec::new();
         let wants_cluster = answers.is_none() && !is_live;
-        let several = sources.len() > 1;
-        let mut unread: Vec<Skipped> = Vec::new();
-        let mut first_error = None;
-        for (place, read) in
-            sources
-                .iter()
-                .zip(read_all(&sources, arguments, config, wants_cluster))
-        {
-            // One bad archive does not hide the hosts in the others.
-            let read = match (read, place) {
-                (Err(error), Some((path, _))) if several => {
-                    let what = path.display().to_string();
-                    unread.push(Skipped::new(what, error.message.clone(), None));
-                    first_error.get_or_insert(error);
-                    continue;
-                }
-                (read, _) => read?,
-            };
-            // Use the cluster of the first bundle that has one.
-            answers = answers.or(read.answers);
-            labels.push(read.label.clone());
-            if let Some(host) = read.host {
-                let path = place.as_ref().map(|(path, _)| path.clone());
-                hosts.push(ReadHost {
-                    name: name_of(&host, path.as_deref()),
-                    label: read.label,
-                    host,
-                });
-                paths.push(path);
-            }
-            remarks.extend(read.remarks);
-        }
-        if let Some(error) = first_error
-            && hosts.is_empty()
-            && answers.is_none()
-        {
-            return Err(error);
-        }
+        let Gathered {
+            mut hosts,
+            paths,
+            answers: stored,
+            unread,
+            mut labels,
+            remarks: of_sources,
+        } = gather(
+            &sources,
+            (&arguments.source, &config.data_paths),
+            wants_cluster,
+            answers.is_some(),
+        )?;
+        remarks.extend(of_sources);
+        answers = answers.or(stored);
         let hot_threads = arguments.hot_threads.as_deref();
         let cluster = match &answers {
             Some(answers) => Some(cluster::facts(answers, hot_threads)?),
@@ -150,6 +125,93 @@ impl Inputs {
     }
 }
 
+/// Reads the hosts of bundles, and of directories of bundles.
+///
+/// # Errors
+/// When none can be read, or one is named twice.
+pub fn of_bundles(named: &[PathBuf], config: &CheckConfig) -> Result<Gathered, CommandError> {
+    let mut remarks = Vec::new();
+    let bundles = bundles(named, &mut remarks)?;
+    let sources: Vec<Option<(PathBuf, &str)>> = bundles
+        .into_iter()
+        .map(|bundle| Some((bundle, "bundle")))
+        .collect();
+    let source = SourceArgs {
+        root: None,
+        data_path: Vec::new(),
+    };
+    let mut gathered = gather(&sources, (&source, &config.data_paths), false, false)?;
+    gathered.remarks.splice(0..0, remarks);
+    Ok(gathered)
+}
+
+/// What was read from several sources.
+pub struct Gathered {
+    /// The hosts.
+    pub hosts: Vec<ReadHost>,
+    /// Where each was read.
+    paths: Vec<Option<PathBuf>>,
+    /// The answers of the first cluster.
+    answers: Option<Answers>,
+    /// Sources that could not be read, where others could.
+    pub unread: Vec<Skipped>,
+    /// Descriptions of the sources.
+    labels: Vec<String>,
+    /// Remarks about them for the user.
+    pub remarks: Vec<String>,
+}
+
+fn gather(
+    sources: &[Option<(PathBuf, &str)>],
+    (source, data_paths): (&SourceArgs, &[String]),
+    wants_cluster: bool,
+    has_cluster: bool,
+) -> Result<Gathered, CommandError> {
+    let mut gathered = Gathered {
+        hosts: Vec::new(),
+        paths: Vec::new(),
+        answers: None,
+        unread: Vec::new(),
+        labels: Vec::new(),
+        remarks: Vec::new(),
+    };
+    let several = sources.len() > 1;
+    let mut first_error = None;
+    let all = read_all(sources, source, data_paths, wants_cluster);
+    for (place, read) in sources.iter().zip(all) {
+        // One bad archive does not hide the hosts in the others.
+        let read = match (read, place) {
+            (Err(error), Some((path, _))) if several => {
+                let what = path.display().to_string();
+                let skipped = Skipped::new(what, error.message.clone(), None);
+                gathered.unread.push(skipped);
+                first_error.get_or_insert(error);
+                continue;
+            }
+            (read, _) => read?,
+        };
+        // Use the cluster of the first bundle that has one.
+        gathered.answers = gathered.answers.or(read.answers);
+        gathered.labels.push(read.label.clone());
+        if let Some(host) = read.host {
+            let path = place.as_ref().map(|(path, _)| path.clone());
+            gathered.hosts.push(ReadHost {
+                name: name_of(&host, path.as_deref()),
+                label: read.label,
+                host,
+            });
+            gathered.paths.push(path);
+        }
+        gathered.remarks.extend(read.remarks);
+    }
+    match first_error {
+        Some(error) if gathered.hosts.is_empty() && gathered.answers.is_none() && !has_cluster => {
+            Err(error)
+        }
+        _ => Ok(gathered),
+    }
+}
+
 /// What was read from one source.
 struct OneRead {
     label: String,
@@ -164,8 +226,8 @@ struct OneRead {
 /// than what is read from it.
 fn read_all(
     sources: &[Option<(PathBuf, &str)>],
-    arguments: &Check,
-    config: &CheckConfig,
+    arguments: &SourceArgs,
+    data_paths: &[String],
     wants_cluster: bool,
 ) -> Vec<Result<OneRead, CommandError>> {
     const THREADS_MAX: usize = 4;
@@ -181,7 +243,7 @@ fn read_all(
             };
             done.push((
                 index,
-                read_one(place.as_ref(), arguments, config, wants_cluster),
+                read_one(place.as_ref(), arguments, data_paths, wants_cluster),
             ));
         }
     };
@@ -201,8 +263,8 @@ fn read_all(
 
 fn read_one(
     place: Option<&(PathBuf, &str)>,
-    arguments: &Check,
-    config: &CheckConfig,
+    arguments: &SourceArgs,
+    data_paths: &[String],
     wants_cluster: bool,
 ) -> Result<OneRead, CommandError> {
     let opened = match place {
@@ -215,12 +277,7 @@ fn read_one(
         None
     };
     let host = if opened.source.holds_a_host() {
-        let data_paths = &config.data_paths;
-        Some(source::read_one_of_several(
-            &opened,
-            &arguments.source,
-            data_paths,
-        )?)
+        Some(source::read_one_of_several(&opened, arguments, data_paths)?)
     } else {
         None
     };

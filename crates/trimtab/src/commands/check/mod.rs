@@ -1,7 +1,7 @@
 //! `trimtab check`.
 
 pub mod args;
-mod inputs;
+pub mod inputs;
 mod options;
 mod run;
 

@@ -2,6 +2,7 @@
 #![allow(clippy::doc_markdown)] // help shows no backticks
 
 use crate::answer::{self, OutputArgs};
+use crate::arguments::ClusterArgs;
 use crate::values;
 use clap::{ArgGroup, Args, ValueEnum};
 use jiff::civil::Weekday;
@@ -24,7 +25,7 @@ pub const DEFAULT_WINDOW: &str = "01:00-05:00";
 pub const DEFAULT_DAYS: &str = "tue,wed,thu,sat,sun,fri,mon";
 
 /// `trimtab plan`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(
     disable_version_flag = true,
     group = ArgGroup::new("task").args(["apply", "undo", "status"]),
@@ -34,6 +35,7 @@ pub const DEFAULT_DAYS: &str = "tue,wed,thu,sat,sun,fri,mon";
     sudo trimtab plan --status            is the plan still in effect?\n  \
     sudo trimtab plan --undo              put everything back, byte for byte\n  \
     trimtab plan --peers es1,es2,es3      slots for the nodes of a cluster\n  \
+    trimtab plan --cluster http://es1:9200 /data   for all of its data nodes\n  \
     sudo trimtab plan --apply /data --peers es1,es2,es3   the same call on each\n  \
     trimtab plan --fstab /data --peers es1,es2,es3 -o plan.yml   for Ansible\n  \
     kubectl get pv -o json | trimtab plan --volumes - -o trims.yaml   for Kubernetes\n\n\
@@ -64,6 +66,11 @@ pub struct Plan {
     /// The nodes of the cluster that trim, this one included, in the same order on each
     #[arg(long, value_name = "NODE,...", value_delimiter = ',')]
     pub peers: Vec<String>,
+
+    /// The hosts of these bundles or archives as --peers, and when they trim as things are (repeatable; also a directory of
+    /// them)
+    #[arg(long, value_name = "FILE|DIR", conflicts_with_all = ["peers", "cluster", "root", "load", "undo", "status"])]
+    pub bundle: Vec<PathBuf>,
 
     /// Which of --peers this host is [default: its host name]
     #[arg(long, value_name = "NODE", requires = "peers")]
@@ -119,12 +126,15 @@ pub struct Plan {
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
 
+    #[command(flatten, next_help_heading = "Cluster")]
+    pub cluster: ClusterArgs,
+
     /// Slots for the volumes of a Kubernetes cluster, from what `kubectl get pv -o json` lists; `-` is stdin
     #[arg(
         long,
         value_name = "FILE",
         help_heading = "Kubernetes",
-        conflicts_with_all = ["mounts", "apply", "undo", "status", "peers", "load", "fstab", "root"]
+        conflicts_with_all = ["mounts", "apply", "undo", "status", "peers", "bundle", "cluster", "load", "fstab", "root"]
     )]
     pub volumes: Option<PathBuf>,
 

@@ -2,6 +2,7 @@
 
 mod apply;
 pub mod args;
+mod fleet;
 mod host;
 mod packaged;
 mod place;

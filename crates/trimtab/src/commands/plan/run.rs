@@ -1,7 +1,7 @@
 //! Runs `trimtab plan`.
 
 use super::args::{Plan, PlanFormat};
-use super::{host, playbook, slots, volumes, written};
+use super::{fleet, host, playbook, slots, volumes, written};
 use crate::answer::{self, Delivery};
 use crate::config::Config;
 use crate::error::CommandError;
@@ -29,6 +29,16 @@ pub fn run(arguments: &Plan, config: &Config) -> Result<ExitCode, CommandError> 
     }
     let now = answer::generated_at()?;
     slots::validate(arguments)?;
+    let fleet = fleet::of(arguments, config, now)?;
+    let named = fleet.as_ref().map(|fleet| {
+        let mut named = arguments.clone();
+        named.peers.clone_from(&fleet.names);
+        if named.mounts.is_empty() {
+            named.mounts.clone_from(&fleet.mounts);
+        }
+        named
+    });
+    let arguments = named.as_ref().unwrap_or(arguments);
     let Some(format_of_answer) = format.of_answer() else {
         let text = match format {
             PlanFormat::Kubernetes => volumes::objects(arguments, now)?,
@@ -49,6 +59,11 @@ pub fn run(arguments: &Plan, config: &Config) -> Result<ExitCode, CommandError> 
         source = path.display().to_string();
         let plan = Box::new(volumes::of_volumes(arguments, path, now)?);
         (PlanAnswer::Volumes(plan), Vec::new(), ExitCode::SUCCESS)
+    } else if let Some(fleet) = fleet {
+        "nodes".clone_into(&mut source);
+        let mut nodes = slots::of_nodes(arguments, now)?;
+        nodes.today = fleet.today;
+        (PlanAnswer::Nodes(nodes), fleet.remarks, ExitCode::SUCCESS)
     } else if !arguments.peers.is_empty() && arguments.mounts.is_empty() && !arguments.apply {
         "arguments".clone_into(&mut source);
         let nodes = slots::of_nodes(arguments, now)?;

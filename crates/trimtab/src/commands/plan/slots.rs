@@ -1,6 +1,6 @@
 //! Slots from the arguments.
 
-use super::args::{DEFAULT_DAYS, EveryArg, Plan};
+use super::args::{DEFAULT_DAYS, EveryArg, Plan, words};
 use crate::error::{CommandError, Kind};
 use jiff::Timestamp;
 use jiff::civil::Weekday;
@@ -225,7 +225,8 @@ pub fn pass(arguments: &Plan) -> Duration {
 pub fn of_nodes(arguments: &Plan, now: Timestamp) -> Result<NodesPlan, CommandError> {
     let (zone, _) = zone(arguments, None);
     let wanted = Wanted {
-        mounts: 1,
+        // Named on the command line, or found in bundles.
+        mounts: arguments.mounts.len().max(1),
         every: arguments.every.map_or(Every::Week, Every::from),
         zone: &zone,
         now,
@@ -252,6 +253,9 @@ pub fn nodes(
             arguments.delay.as_secs_f64(),
         ),
         delay_s: arguments.delay.as_secs_f64(),
+        today: None,
+        command: shlex::try_join(words(arguments).iter().map(String::as_str)).unwrap_or_default(),
+        has_mounts: !arguments.mounts.is_empty(),
         pass_s,
         nodes: names
             .zip(slots)

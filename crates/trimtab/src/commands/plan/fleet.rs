@@ -1,0 +1,256 @@
+//! The nodes of `--cluster` and of `--bundle`, and when they trim as things are.
+
+use super::args::Plan;
+use super::slots;
+use crate::commands::check::inputs::{self, ReadHost};
+use crate::commands::cluster::{self, Asked};
+use crate::config::Config;
+use crate::error::{CommandError, Kind};
+use facts::Cluster;
+use jiff::{SignedDuration, Timestamp};
+use report::views::plan::TrimsToday;
+use std::collections::BTreeMap;
+
+/// Weekly trims all run once in it.
+const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Hosts named in a remark.
+const NAMED_MAX: usize = 6;
+/// Draws of [`plan::overlap_of_windows`]: the same answer each time.
+const SEED: u64 = 1;
+
+/// The nodes of a cluster or of bundles.
+pub struct Fleet {
+    /// Their names, in the order of the numbers in them.
+    pub names: Vec<String>,
+    /// The mount points that are worth a plan on each of them.
+    pub mounts: Vec<String>,
+    /// When they trim as things are; `None` if their hosts were not read.
+    pub today: Option<TrimsToday>,
+    /// What is to be known.
+    pub remarks: Vec<String>,
+}
+
+/// Reads the nodes; `None` if neither option is given.
+///
+/// # Errors
+/// When they cannot be read, or the options cannot be used together.
+pub fn of(
+    arguments: &Plan,
+    config: &Config,
+    now: Timestamp,
+) -> Result<Option<Fleet>, CommandError> {
+    let option = if arguments.cluster.cluster.is_some() {
+        "--cluster"
+    } else if arguments.bundle.is_empty() {
+        Asked::new(&arguments.cluster, &config.check, false)?;
+        return Ok(None);
+    } else {
+        "--bundle"
+    };
+    if arguments.apply {
+        let message =
+            format!("--apply {option}: it only tells the slots, and what to call on each node");
+        return Err(CommandError::new(Kind::Usage, message).hint(
+            "name the nodes, the same on each: trimtab plan --apply /data --peers es1,es2,es3; a node that is down when \
+             another one asks would have no slot",
+        ));
+    }
+    let fleet = if option == "--cluster" {
+        of_cluster(arguments, config)?
+    } else {
+        of_bundles(arguments, config, now)?
+    };
+    if fleet.names.is_empty() {
+        let message = format!("{option}: no node with data was found");
+        return Err(CommandError::new(Kind::Input, message).hint("name them with --peers"));
+    }
+    Ok(Some(fleet))
+}
+
+fn of_cluster(arguments: &Plan, config: &Config) -> Result<Fleet, CommandError> {
+    let asked = Asked::new(&arguments.cluster, &config.check, false)?;
+    let answers = cluster::ask(asked, &arguments.cluster, &config.check)?;
+    let facts = answers
+        .map(|answers| cluster::facts(&answers, None))
+        .transpose()?;
+    let mut by_address: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for node in facts.iter().flat_map(Cluster::data_nodes) {
+        let address = node.ip.as_ref().or(node.host.as_ref());
+        let address = address.unwrap_or(&node.name).clone();
+        by_address
+            .entry(address)
+            .or_default()
+            .push(node.name.clone());
+    }
+    let mut remarks = vec![
+        "Slots are for hosts: where a host's name is not its node's, name it by --node.".to_owned(),
+    ];
+    let mut names = Vec::new();
+    for (address, mut nodes) in by_address {
+        in_order(&mut nodes);
+        if nodes.len() > 1 {
+            let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+            remarks.push(format!(
+                "{} share a host ({address}), which has one slot, named {}.",
+                units::list(&nodes),
+                nodes[0]
+            ));
+        }
+        names.push(nodes.swap_remove(0));
+    }
+    in_order(&mut names);
+    Ok(Fleet {
+        names,
+        mounts: Vec::new(),
+        today: None,
+        remarks,
+    })
+}
+
+fn of_bundles(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Fleet, CommandError> {
+    let read = inputs::of_bundles(&arguments.bundle, &config.check)?;
+    let mut remarks = read.remarks;
+    remarks.extend(
+        read.unread
+            .iter()
+            .map(|skipped| format!("{}: {}", skipped.what, skipped.why)),
+    );
+    let mut hosts = read.hosts;
+    hosts.sort_by_cached_key(|read| in_parts(&read.name));
+    if let Some(nameless) = hosts
+        .iter()
+        .find(|read| read.host.platform.host_name.is_none())
+    {
+        let message = format!("{}: its host name is not known", nameless.label);
+        return Err(CommandError::new(Kind::Input, message)
+            .hint("name the nodes with --peers, as their hosts are called"));
+    }
+    if let Some(twice) = hosts.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        let message = format!(
+            "--bundle: two are of a host named {}: {} and {}",
+            twice[0].name, twice[0].label, twice[1].label
+        );
+        return Err(CommandError::new(Kind::Input, message)
+            .hint("leave one of them out, or name the nodes with --peers"));
+    }
+    let worth = |read: &ReadHost| rules::worth_a_plan(&read.host);
+    let mut mounts = hosts.first().map(worth).unwrap_or_default();
+    for read in &hosts {
+        let found = worth(read);
+        if found != mounts {
+            let names: Vec<&str> = found.iter().map(String::as_str).collect();
+            remarks.push(format!(
+                "{} has {} to plan, unlike {}: name the mount points yourself.",
+                read.name,
+                if names.is_empty() {
+                    "nothing".to_owned()
+                } else {
+                    units::list(&names)
+                },
+                hosts[0].name
+            ));
+            mounts.clear();
+            break;
+        }
+    }
+    Ok(Fleet {
+        today: today(
+            &hosts,
+            slots::pass(arguments).as_secs_f64(),
+            now,
+            &mut remarks,
+        ),
+        names: hosts.into_iter().map(|read| read.name).collect(),
+        mounts,
+        remarks,
+    })
+}
+
+/// When these hosts trim in a week; `None` if that is known of fewer than two.
+fn today(
+    hosts: &[ReadHost],
+    pass_s: f64,
+    now: Timestamp,
+    remarks: &mut Vec<String>,
+) -> Option<TrimsToday> {
+    let mut windows: Vec<Vec<(f64, f64)>> = Vec::new();
+    let mut jobs: Vec<String> = Vec::new();
+    let mut idle: Vec<&str> = Vec::new();
+    let mut unknown: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    // systemd has drawn the delays of the first already.
+    let from = now.saturating_add(WEEK).unwrap_or(now);
+    let until = from.saturating_add(WEEK).unwrap_or(from);
+    for read in hosts {
+        let ahead = match rules::trims_ahead(&read.host, from, until) {
+            Ok(ahead) => ahead,
+            Err(why) => {
+                unknown.entry(why).or_default().push(&read.name);
+                continue;
+            }
+        };
+        if ahead.runs.is_empty() {
+            idle.push(&read.name);
+        }
+        jobs.extend(ahead.jobs);
+        let second = |at: Timestamp| at.duration_since(from).as_secs_f64();
+        let runs = ahead.runs.iter();
+        windows.push(
+            runs.map(|run| (second(run.earliest), second(run.latest)))
+                .collect(),
+        );
+    }
+    jobs.sort_unstable();
+    jobs.dedup();
+    let mut tell = |names: &[&str], what: &str| {
+        remarks.push(format!(
+            "{}: {what}.",
+            units::list::list_up_to(names, NAMED_MAX)
+        ));
+    };
+    for (why, names) in &unknown {
+        tell(names, why);
+    }
+    if !idle.is_empty() {
+        tell(&idle, "no job trims its data every week");
+    }
+    (windows.len() > 1).then(|| TrimsToday {
+        hosts: windows.len() as u64,
+        overlap: plan::overlap_of_windows(&windows, pass_s, SEED),
+        jobs,
+    })
+}
+
+/// Sorts names by the numbers in them: es2 before es10.
+fn in_order(names: &mut [String]) {
+    names.sort_by_cached_key(|name| in_parts(name));
+}
+
+fn in_parts(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (word, after) = rest.split_at(digits);
+        let end = after
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(after.len());
+        let (number, after) = after.split_at(end);
+        parts.push((word.to_owned(), number.parse().unwrap_or(u64::MAX)));
+        rest = after;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_of_their_numbers() {
+        let mut names = ["es10", "es2", "es2-b", "es1", "db", "es"].map(str::to_owned);
+        in_order(&mut names);
+        assert_eq!(names, ["db", "es1", "es2", "es2-b", "es10", "es"]);
+    }
+}
