@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Longhorn's CSI driver.
 const LONGHORN: &str = "driver.longhorn.io";
-/// Ceph's for RBD; Rook and OpenShift put a namespace in front of it.
+/// Ceph's for RBD; Rook and others put a namespace in front of it.
 const CEPH_RBD: &str = "rbd.csi.ceph.com";
 /// Drivers of filesystems that a server shares and trims.
 const SHARED: &[&str] = &[

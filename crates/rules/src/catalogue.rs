@@ -38,6 +38,7 @@ static RULES: &[Rule] = &[
     rules::trim011::RULE,
     rules::trim012::RULE,
     rules::trim013::RULE,
+    rules::trim014::RULE,
 ];
 
 /// Returns all rules, sorted by id.

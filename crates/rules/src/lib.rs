@@ -381,7 +381,7 @@ mod tests {
             .filter(|skipped| skipped.why.starts_with(reason))
             .collect();
         // The first rules ran, one was interrupted, the others did not run; all are accounted for.
-        assert_eq!(outcome.rules_run.len(), 20);
+        assert_eq!(outcome.rules_run.len(), 21);
         assert!(!late.iter().any(|skipped| skipped.what == "FS001"));
         let interrupted = late.iter().filter(|skipped| skipped.why != reason);
         assert!(interrupted.count() <= 1, "{late:?}");

@@ -20,12 +20,21 @@ pub struct Room {
     pub free_bytes: f64,
     /// Assumed spare area.
     pub spare_bytes: f64,
+    /// Capacity of the drives.
+    pub capacity_bytes: f64,
 }
 
 impl Room {
     /// How much may be written after a trim until the drives run out of erased blocks.
     pub fn bytes(&self) -> f64 {
         self.free_bytes + self.spare_bytes
+    }
+
+    /// Returns what the drives keep as data so many days after a trim, in the worst case, as a share of their capacity: all
+    /// that is not free, and what was written since and is deleted already.
+    pub fn kept_share(&self, days: f64) -> f64 {
+        let written = (self.written_bytes_per_day * days).min(self.free_bytes);
+        ((self.capacity_bytes - self.free_bytes + written) / self.capacity_bytes).clamp(0.0, 1.0)
     }
 
     /// Whether what is written in this many days fits.
@@ -117,6 +126,7 @@ pub(crate) fn of(cx: &Context<'_>, volume: &Volume<'_>) -> Result<Room, (String,
         written_bytes_per_day: written_bytes / uptime_s * DAY_S,
         free_bytes,
         spare_bytes: capacity_bytes * SPARE,
+        capacity_bytes,
     })
 }
 

@@ -65,7 +65,7 @@ pub fn trims_ahead(host: &Host, from: Timestamp, until: Timestamp) -> Result<Tri
 }
 
 /// systemd's default is a minute (systemd.timer(5)). It waits until about the end of it, unless something else wakes the
-/// host up: sleep_between() in src/libsystemd/sd-event/sd-event.c.
+/// host up: `sleep_between()` in src/libsystemd/sd-event/sd-event.c.
 const ACCURACY_S: f64 = 60.0;
 
 fn accuracy(job: &Job) -> SignedDuration {

@@ -7,6 +7,7 @@ mod job;
 mod mount;
 mod platform;
 mod store;
+mod trim_plan;
 
 pub use device::{
     AtaTrim, BlockDevice, DeviceKind, DeviceNumber, DiscardLimits, DmTarget, IoCounters, IoLimits,
@@ -18,6 +19,7 @@ pub use job::{Calendars, EnabledState, Job, JobCommand, TimerState, Trigger};
 pub use mount::{Crypttab, FsGeometry, FsUsage, FstabEntry, Mount};
 pub use platform::{Cloud, Platform};
 pub use store::{Store, StoreEngine, StoreState};
+pub use trim_plan::TrimPlan;
 
 use crate::Skipped;
 use jiff::Timestamp;
@@ -69,6 +71,10 @@ pub struct Host {
     /// Flash write counters reported by the drives; empty unless requested.
     #[serde(default)]
     pub drive_writes: Vec<DriveWrites>,
+    /// What `trimtab plan --apply` has written here, compared with what is there; `None` without a plan, and where nobody
+    /// looked.
+    #[serde(default)]
+    pub trim_plan: Option<TrimPlan>,
     /// What could not be read, and why.
     pub skipped: Vec<Skipped>,
 }

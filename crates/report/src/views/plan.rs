@@ -88,8 +88,20 @@ pub struct Interval {
     pub room_bytes: Option<f64>,
     /// What is written a day, on average since boot, in bytes.
     pub written_bytes_per_day: Option<f64>,
+    /// What a write costs the drives; `null` if that is not known.
+    pub amplification: Option<Amplification>,
     /// Why that is not known.
     pub unknown: Option<String>,
+}
+
+/// Write amplification in the worst case, where nothing that is deleted is overwritten before the next trim: with a spare
+/// area of 28 %, and of 7 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Amplification {
+    /// Before the next trim.
+    pub at_the_end: [f64; 2],
+    /// If nothing trims.
+    pub untrimmed: [f64; 2],
 }
 
 /// When a filesystem is trimmed.
@@ -378,10 +390,15 @@ fn interval_words(interval: &Interval, plan: &HostPlan) -> String {
     ) {
         (Some(days), Some(written), Some(room)) => format!(
             "{every}{why} the drives below {mount} write about {} a day and can absorb {} between trims, enough for {}; more, \
-             if they have more than 7 % of spare area.",
+             if they have more than 7 % of spare area.{}",
             units::size::bytes_estimate(written),
             units::size::bytes_estimate(room),
             units::seconds(days * 86_400.0),
+            interval
+                .amplification
+                .as_ref()
+                .map(amplification_words)
+                .unwrap_or_default(),
         ),
         _ => format!(
             "{every}: how much is written to {mount} between two trims is not known ({}).",
@@ -391,6 +408,24 @@ fn interval_words(interval: &Interval, plan: &HostPlan) -> String {
                 .unwrap_or("nothing was written yet")
         ),
     }
+}
+
+/// With its uncertainty: the spare area is not known.
+fn amplification_words(found: &Amplification) -> String {
+    let range = |[server, client]: [f64; 2]| {
+        let (from, to) = (format!("{server:.1}"), format!("{client:.1}"));
+        if from == to {
+            from
+        } else {
+            format!("{from} to {to}")
+        }
+    };
+    format!(
+        " Before the next trim, a write costs the drives at most {} writes (with 28 to 7 % of spare area); if nothing trimmed \
+         them, {}.",
+        range(found.at_the_end),
+        range(found.untrimmed)
+    )
 }
 
 /// `Tue 01:00` to `Tuesday`.

@@ -33,3 +33,4 @@ pub(crate) mod trim010;
 pub(crate) mod trim011;
 pub(crate) mod trim012;
 pub(crate) mod trim013;
+pub(crate) mod trim014;

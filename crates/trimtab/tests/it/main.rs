@@ -22,6 +22,7 @@ mod live;
 mod livefix;
 mod plan;
 mod plan_fleet;
+mod plan_kept;
 mod plan_volumes;
 mod recorded;
 mod remedies;

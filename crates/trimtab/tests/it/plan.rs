@@ -118,7 +118,7 @@ pub(crate) fn with_systemd(tree: &Tree, timers: &[(&str, &str, &str)]) {
     }
 }
 
-fn debian_12() -> Tree {
+pub(crate) fn debian_12() -> Tree {
     let tree = host("ID=debian\nVERSION_ID=\"12\"\n");
     with_systemd(&tree, &[("fstrim", FSTRIM_TIMER, FSTRIM_SERVICE)]);
     tree
@@ -219,7 +219,7 @@ fn etc(tree: &Tree) -> Vec<String> {
     found
 }
 
-fn findings(tree: &Tree) -> Vec<String> {
+pub(crate) fn findings(tree: &Tree) -> Vec<String> {
     let report = report(&["--root", &tree.path(), "--data-path", "/data"]);
     let findings = report["result"]["findings"].as_array().unwrap().clone();
     findings

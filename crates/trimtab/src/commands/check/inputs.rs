@@ -3,6 +3,7 @@
 use super::args::Check;
 use crate::arguments::SourceArgs;
 use crate::commands::cluster::{self, Asked};
+use crate::commands::plan::written;
 use crate::commands::source;
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
@@ -277,7 +278,9 @@ fn read_one(
         None
     };
     let host = if opened.source.holds_a_host() {
-        Some(source::read_one_of_several(&opened, arguments, data_paths)?)
+        let mut host = source::read_one_of_several(&opened, arguments, data_paths)?;
+        add_plan(&mut host, place);
+        Some(host)
     } else {
         None
     };
@@ -287,6 +290,20 @@ fn read_one(
         remarks: opened.source.remarks(),
         label: opened.label,
     })
+}
+
+/// Adds what `trimtab plan` has written on this host, or in a tree. Bundles do not have it.
+fn add_plan(host: &mut Host, place: Option<&(PathBuf, &str)>) {
+    let tree = match place {
+        None => Path::new("/"),
+        Some((path, "directory")) => path,
+        Some(_) => return,
+    };
+    let now = host.read_at;
+    if let Some(why) = written::in_facts(host, tree, place.is_none(), now) {
+        host.skipped
+            .push(Skipped::new("TRIM014", why, Some("root")));
+    }
 }
 
 /// Returns a host's own name, else words for it.

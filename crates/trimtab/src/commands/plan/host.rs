@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use plan::Every;
 use report::views::plan::{
-    FileChange, HostPlan, Interval, Measured, MountPlan, Obstacle, PlanAnswer,
+    Amplification, FileChange, HostPlan, Interval, Measured, MountPlan, Obstacle, PlanAnswer,
 };
 use rules::{
     Blocked, PlannedMount, Room, Schedule, Scheduler, Takeover, TakeoverRequest, UnitOptions,
@@ -350,9 +350,36 @@ fn interval(
         room_days: room.as_ref().ok().and_then(Room::days),
         room_bytes: room.as_ref().ok().map(Room::bytes),
         written_bytes_per_day: room.as_ref().ok().map(|room| room.written_bytes_per_day),
+        amplification: room
+            .as_ref()
+            .ok()
+            .and_then(|room| amplification(room, every)),
         unknown: room.err(),
     });
     (every, intervals.collect())
+}
+
+/// Spare areas of drives for servers and for clients, as shares of their capacity.
+const SPARES: [f64; 2] = [0.28, 0.07];
+/// Pages of an erase block; the estimate hardly depends on it.
+const PAGES_PER_BLOCK: u32 = 256;
+
+/// What a write costs the drives at the end of an interval, and if nothing trims: greedy collection under random writes
+/// ([`flash::theory::greedy`]), where all data that the drives keep is as good as any other.
+fn amplification(room: &Room, every: Every) -> Option<Amplification> {
+    let days = match every {
+        Every::Week => WEEK_DAYS,
+        Every::Day => 1.0,
+    };
+    let at = |kept: f64| {
+        SPARES.map(|spare| flash::theory::greedy((1.0 + spare) / kept - 1.0, PAGES_PER_BLOCK))
+    };
+    let kept = room.kept_share(days);
+    let found = Amplification {
+        at_the_end: at(kept),
+        untrimmed: at(1.0),
+    };
+    (kept > 0.0 && found.at_the_end.iter().all(|cost| cost.is_finite())).then_some(found)
 }
 
 /// Which of the peers this host is.
@@ -414,5 +441,42 @@ fn takes_effect(arguments: &Plan, facts: &Host) -> String {
         Scheduler::Busybox => {
             "busybox' crond reads it within an hour, or once it is restarted".to_owned()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GB: f64 = 1e9;
+
+    fn room(free_bytes: f64, written_bytes_per_day: f64) -> Room {
+        Room {
+            written_bytes_per_day,
+            free_bytes,
+            spare_bytes: 70.0 * GB,
+            capacity_bytes: 1000.0 * GB,
+        }
+    }
+
+    #[test]
+    fn a_write_costs_more_the_more_was_written_since_the_last_trim() {
+        let at = |free: f64, written: f64, every| {
+            let found = amplification(&room(free * GB, written * GB), every).unwrap();
+            assert!(found.at_the_end[0] <= found.at_the_end[1], "{found:?}");
+            found
+        };
+        let (day, week) = (at(400.0, 30.0, Every::Day), at(400.0, 30.0, Every::Week));
+        assert!(day.at_the_end[1] < week.at_the_end[1], "{day:?} {week:?}");
+        // As much as was free was written: as if nothing had been trimmed.
+        let full = at(200.0, 30.0, Every::Week);
+        for end in [full.at_the_end, at(0.0, 1.0, Every::Day).at_the_end] {
+            let apart = end[1] - full.untrimmed[1];
+            assert!(apart.abs() < 1e-9, "{full:?}");
+        }
+        // About (1 + OP) / (2 OP) = 7.6 (Agarwal and Marrow 2010, "A closed-form expression for write amplification in
+        // NAND flash").
+        assert!((7.0..8.2).contains(&full.untrimmed[1]), "{full:?}");
+        assert_eq!(amplification(&room(1000.0 * GB, 0.0), Every::Day), None);
     }
 }

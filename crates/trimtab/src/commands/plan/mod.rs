@@ -12,6 +12,6 @@ mod run;
 mod slots;
 mod systemd;
 mod volumes;
-mod written;
+pub mod written;
 
 pub use run::run;

@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::error::CommandError;
 use edits::{Found, Journal, Root};
 use facts::Host;
+use facts::host::TrimPlan;
 use jiff::Timestamp;
 use report::views::plan::{MountStatus, PlanAnswer, PlanStatus, Undone};
 use rules::TakeoverRequest;
@@ -97,34 +98,10 @@ pub fn status(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answe
         return Ok((PlanAnswer::Status(none), Vec::new(), ExitCode::SUCCESS));
     };
     let facts = place::read(arguments, config)?;
-    let mut drift = drift_of_files(&journal, &root);
+    let is_live = arguments.root.is_none();
+    let (mounts, mut drift) = compare(&root, &journal, &facts, is_live, now);
     drift.extend(drift_of_trims(arguments, &facts, &journal.note));
-    let noted = journal.note.mounts.iter();
-    let mounts = noted
-        .map(|mount| {
-            let timer = rules::timer_name(&mount.mount_point);
-            let obstacles = packaged::obstacles(&root, &timer, &mut Vec::new());
-            drift.extend(
-                obstacles
-                    .into_iter()
-                    .map(|blocked| format!("{}.", blocked.why)),
-            );
-            mount_status(arguments, &facts, &journal.note, mount, now, &mut drift)
-        })
-        .collect();
-    let mut calls: Vec<&[String]> = journal
-        .note
-        .mounts
-        .iter()
-        .map(|mount| mount.words.as_slice())
-        .collect();
-    calls.dedup();
-    let command = calls
-        .iter()
-        .filter_map(|words| shlex::try_join(words.iter().map(String::as_str)).ok())
-        .map(|words| format!("sudo trimtab plan --apply {words}"))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let command = commands(&journal.note).join("\n");
     let code = ExitCode::from(u8::from(!drift.is_empty()));
     Ok((
         PlanAnswer::Status(PlanStatus {
@@ -135,6 +112,68 @@ pub fn status(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answe
         Vec::new(),
         code,
     ))
+}
+
+/// Compares the plan of a host with its files and timers, for `check`; a caution if there is one that cannot be read.
+pub fn in_facts(facts: &mut Host, tree: &Path, is_live: bool, now: Timestamp) -> Option<String> {
+    let root = Root::open(std::fs::canonicalize(tree).ok()?).ok()?;
+    match Journal::<Note>::read(&root, JOURNAL) {
+        Ok(None) => None,
+        Ok(Some(journal)) => {
+            let (_, drift) = compare(&root, &journal, facts, is_live, now);
+            let noted = journal.note.mounts.iter();
+            facts.trim_plan = Some(TrimPlan {
+                mount_points: noted.map(|mount| mount.mount_point.clone()).collect(),
+                drift,
+                commands: commands(&journal.note),
+            });
+            None
+        }
+        // Its folder is root's: others cannot even tell whether there is a plan, unless they see its files.
+        Err(error) => place::refuse_remains(&root)
+            .is_err()
+            .then(|| format!("whether the trim plan is kept: {error}")),
+    }
+}
+
+/// The filesystems of a plan, and where files and timers differ from it.
+fn compare(
+    root: &Root,
+    journal: &Journal<Note>,
+    facts: &Host,
+    is_live: bool,
+    now: Timestamp,
+) -> (Vec<MountStatus>, Vec<String>) {
+    let mut drift = drift_of_files(journal, root);
+    let noted = journal.note.mounts.iter();
+    let mounts = noted
+        .map(|mount| {
+            let timer = rules::timer_name(&mount.mount_point);
+            let obstacles = packaged::obstacles(root, &timer, &mut Vec::new());
+            drift.extend(
+                obstacles
+                    .into_iter()
+                    .map(|blocked| format!("{}.", blocked.why)),
+            );
+            mount_status(is_live, facts, &journal.note, mount, now, &mut drift)
+        })
+        .collect();
+    (mounts, drift)
+}
+
+/// The calls that write a plan again.
+fn commands(note: &Note) -> Vec<String> {
+    let mut calls: Vec<&[String]> = note
+        .mounts
+        .iter()
+        .map(|mount| mount.words.as_slice())
+        .collect();
+    calls.dedup();
+    calls
+        .iter()
+        .filter_map(|words| shlex::try_join(words.iter().map(String::as_str)).ok())
+        .map(|words| format!("sudo trimtab plan --apply {words}"))
+        .collect()
 }
 
 fn drift_of_files(journal: &Journal<Note>, root: &Root) -> Vec<String> {
@@ -187,7 +226,7 @@ fn drift_of_trims(arguments: &Plan, facts: &Host, note: &Note) -> Vec<String> {
 }
 
 fn mount_status(
-    arguments: &Plan,
+    is_live: bool,
     facts: &Host,
     note: &Note,
     mount: &NotedMount,
@@ -208,11 +247,11 @@ fn mount_status(
         .iter()
         .find(|found| found.mount_point == mount.mount_point);
     let last = mounted
-        .filter(|_| arguments.root.is_none())
+        .filter(|_| is_live)
         .and_then(|mounted| trim::debt::last_pass(facts, mounted, Path::new(STATE_DIR)));
     let last = last.map(|pass| pass.ended_at);
     let since = last.unwrap_or(note.applied_at).max(note.applied_at);
-    if arguments.root.is_none() && now.duration_since(since).as_hours() > OVERDUE_DAYS * 24 {
+    if is_live && now.duration_since(since).as_hours() > OVERDUE_DAYS * 24 {
         let date = since.strftime("%Y-%m-%d");
         drift.push(format!(
             "{} has had no complete pass since {date}.",
