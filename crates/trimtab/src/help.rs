@@ -36,6 +36,19 @@ const RARE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "plan",
+        &[
+            "delay",
+            "node",
+            "root",
+            "stagger",
+            "image",
+            "timeout",
+            "credentials_file",
+            "ca_file",
+        ],
+    ),
+    (
         "trim",
         &[
             "max_request",

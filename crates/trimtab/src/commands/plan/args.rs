@@ -77,7 +77,7 @@ pub struct Plan {
     pub node: Option<String>,
 
     /// How long the longest pass takes; it ends then, and goes on a week later [default: 20min with
-    /// --peers, else as long as the window has room]
+    /// --peers, else all of the slot]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub pass: Option<Duration>,
 
@@ -161,8 +161,8 @@ pub struct Plan {
     )]
     pub image: Option<String>,
 
-    /// Output format; ansible is a playbook that plans on each of --peers, kubernetes the objects that trim
-    /// --volumes [default: from the extension of -o FILE, else text]
+    /// Output format; ansible is a playbook for --peers, kubernetes the objects for --volumes [default: by the
+    /// extension of -o FILE, else text]
     #[arg(long, value_enum, help_heading = "Output")]
     pub format: Option<PlanFormat>,
 
