@@ -53,6 +53,8 @@ def special(lab):
             "a drive": ["ssd", "run", "--drive", path],
             "a series": ["ssd", "calibrate", path],
             "a state": ["shards", "reroute", "--state", path],
+            "volumes": ["plan", "--volumes", path],
+            "a load": ["plan", "--load", path, "/data"],
         }
 
     kinds = {"a pipe": pipe, "a socket": folder / "socket", "a device": "/dev/zero", "a directory": folder / "config"}

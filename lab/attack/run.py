@@ -39,6 +39,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import files  # noqa: E402
 import experiments  # noqa: E402
+import plans  # noqa: E402
 import servers  # noqa: E402
 import tls  # noqa: E402
 
@@ -673,6 +674,7 @@ GROUPS = {
     "status": status, "blind": blind, "mounts": mounts, "experiments": experiments.experiments,
     "users": users, "bundles": bundles, "archives": archives, "names": names, "histories": histories,
     "states": states, "servers": hostile_servers, "threads": threads,
+    "lists": lambda lab: plans.lists(lab, FORGED, ESCAPES), "trees": lambda lab: plans.trees(lab, FORGED),
     "mutated": mutated,
 }
 

@@ -74,6 +74,11 @@ systemctl is-active fstrim.timer && exit 38
 check planned
 trimtab plan --apply /mnt/data >$out/again.text || exit 39
 trimtab plan --status >$out/status.text || exit 40
+echo "== somebody stops the plan's timer"
+systemctl stop trimtab-trim@mnt-data.timer
+check stopped
+trimtab plan --apply /mnt/data >$out/started.text || exit 47
+systemctl is-active trimtab-trim@mnt-data.timer || exit 48
 echo "== a package upgrade starts fstrim.timer again"
 systemctl unmask fstrim.timer && systemctl enable --now fstrim.timer
 check upgraded

@@ -36,6 +36,8 @@ expect "a plan for a timer that runs ends TRIM007" lacks planned 'TRIM00[2-7] .*
 expect "and masks the timer" said plan '/etc/systemd/system/fstrim.timer \(fstrim.timer is masked\)'
 expect "a second one changes nothing" said again '^Nothing to change'
 expect "it is in effect" said status '^The plan is in effect'
+expect "check is silent about it" lacks planned TRIM014
+expect "and tells of its timer when that is stopped" has stopped '^TRIM014 .* warning'
 expect "a timer that an upgrade starts is found by check" has upgraded '^TRIM007 /mnt/data .* warning'
 expect "and by the plan" said drift 'fstrim.timer trims it as well'
 expect "and ends once more" said mended 'fstrim.timer no longer trims it'

@@ -81,6 +81,7 @@ pub fn manifests(plan: &VolumesPlan) -> String {
 
 /// A comment, in lines; what is in it breaks none.
 fn comment(text: &mut String, words: &str) {
+    let words = units::escape::escape(words);
     let mut line = String::from("#");
     for word in words.split_whitespace() {
         if line.len() + 1 + word.len() > WIDTH && line.len() > 1 {
@@ -94,7 +95,7 @@ fn comment(text: &mut String, words: &str) {
 }
 
 fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
+    units::escape::escape_json(&Value::from(text).to_string())
 }
 
 /// After how many seconds a job that did not start is skipped, so that it ends within its slot.
