@@ -97,6 +97,11 @@ waited = [one for one in passes if one[3] == 1 and "yellow" in one[4]]
 complete = sum(line["outcome"] == "complete" for line in audit)
 print(f"  {len(passes)} planned passes, {complete} complete, {len(waited)} ended within their slot while the cluster was "
       f"yellow; {len(yellow)} of {len(health)} samples were not green")
+# Why the others ended before they were done.
+for one in passes:
+    if one[3] == 1 and one not in waited:
+        said = " ".join(one[4].split())
+        print(f"  {one[0]}: {said[:300]}")
 print(f"  two at once: {overlaps + overlaps_of_calls}; started while not green: {len(started_yellow)}")
 wrong = [one for one in passes if one[3] not in (0, 1)]
 for one in wrong:

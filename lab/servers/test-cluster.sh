@@ -263,6 +263,9 @@ long = [line for line in open(sys.argv[1], encoding="utf-8") if len(line.rstrip(
 sys.exit("".join(long) if long else 0)
 PYTHON
 
+    "$trimtab" plan --cluster "$reads" >"$top/out" 2>"$top/err"
+    expect "its one node with data is who would trim" grep -q '^  sudo trimtab plan --apply --peers n1 MOUNT' "$top/out"
+
     "$trimtab" collect --cluster "$reads" -o "$top/bundle.tar.zst" >"$top/out" 2>"$top/err"
     expect "a bundle is written" test $? = 0
     check --bundle "$top/bundle.tar.zst" --select ES --format json
