@@ -69,6 +69,8 @@ expect "after the page, neither is reported" lacks followed 'TRIM004|SCHED002'
 expect "nor anything else of trims" lacks followed 'TRIM00[2-7]'
 expect "its timer starts after the next boot as well" in_file enabled '^enabled'
 expect "and runs, at the time that the page says" in_file nights.show '^Result=success'
+expect "a slot that is shorter than the last pass is told" said slow \
+    'the last complete pass on /data took 2 h, and the next ones end after 30 min: .* --pass 2h12m'
 expect "which is a pass of /data" in_file audit.jsonl '"mount_point":"/data".*"outcome":"complete"'
 # In tenths. What is missing in a unit is said in it, with what it would break.
 exposed_at_most() { systemd-analyze security --offline=true --no-pager --threshold="$1" "packaging/$2" | tail -n 1; }

@@ -91,9 +91,7 @@ fn check_green(health: &Health) -> Result<String, GreenError> {
         // A trim slows both ends of a move.
         Status::Green if health.unassigned_shards == 0 && health.relocating_shards > 0 => {
             let moves = units::count(health.relocating_shards, "shard");
-            return Err(refused(format!(
-                "is green, and {moves} of it are being moved"
-            )));
+            return Err(refused(format!("is green, and moves {moves}")));
         }
         Status::Green if health.unassigned_shards == 0 => return Ok(name),
         Status::Green => return Err(refused(format!("is green, and yet has {counts}"))),
@@ -178,7 +176,7 @@ mod tests {
         let error = ask(200, &moving).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cluster \"logs\" is green, and 2 shards of it are being moved"
+            "cluster \"logs\" is green, and moves 2 shards"
         );
         let error = ask(408, &body("red", 0, 0, true)).unwrap_err();
         assert!(matches!(error, GreenError::NotGreen { .. }), "{error}");

@@ -93,6 +93,9 @@ pub struct Earlier {
     /// Average bytes visited per second, including pauses; `None` if the pass was too short to
     /// tell.
     pub visited_bytes_per_s: Option<f64>,
+    /// How long it ran, in seconds, with its pauses; 0 if the log does not tell.
+    #[serde(default)]
+    pub active_s: f64,
     /// The boot in which it completed.
     pub boot_id: Option<String>,
     /// Bytes that each drive had been written since that boot when it completed.
@@ -145,6 +148,7 @@ fn last_complete_in(log: &str, key: &str) -> Option<Earlier> {
     Some(Earlier {
         ended_at: line.ended_at,
         visited_bytes_per_s: long_enough.then(|| line.visited_bytes as f64 / worked_s),
+        active_s: line.active_s,
         boot_id: line.boot_id,
         written_bytes: line.written_bytes,
     })
@@ -192,6 +196,7 @@ mod tests {
         let earlier = last_complete_in(&log, "a").unwrap();
         assert_eq!(earlier.ended_at, "2026-01-02T00:00:00Z".parse().unwrap());
         assert_eq!(earlier.visited_bytes_per_s, Some(f64::from(1 << 30)));
+        assert!((earlier.active_s - 7.0).abs() < f64::EPSILON);
         assert_eq!(last_complete_in(&log, "c"), None);
         let short = line("a", "complete", 1, 1);
         assert_eq!(

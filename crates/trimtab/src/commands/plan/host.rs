@@ -6,6 +6,7 @@ use super::packaged;
 use super::place::{self, Answered, JOURNAL, Note, is_directory, read};
 use super::quiet;
 use super::slots::{self, Assigned, Hours, Wanted};
+use super::written;
 use crate::commands::access::parse_endpoint;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
@@ -20,8 +21,9 @@ use report::views::plan::{
 use rules::{
     Blocked, PlannedMount, Room, Schedule, Scheduler, Takeover, TakeoverRequest, UnitOptions,
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Shows what would be changed, and changes it with `--apply`.
 ///
@@ -88,6 +90,7 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
             Err(why) => blocked.push(why),
         }
     }
+    cautions.extend(too_short(arguments, &facts, &mounts));
     // Its own trim first: a run that is killed in between leaves two rather than none.
     wanted.extend(takeover.edits.iter().cloned());
     let planned = edits::planned(&root, &wanted, &rules::may_end).map_err(|error| {
@@ -122,6 +125,33 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
         cautions,
         ExitCode::SUCCESS,
     ))
+}
+
+/// Passes that took longer than they may now, by the audit log.
+fn too_short(arguments: &Plan, facts: &Host, mounts: &[MountPlan]) -> Vec<String> {
+    if arguments.root.is_some() {
+        return Vec::new();
+    }
+    let took = |planned: &MountPlan| {
+        let mut found = facts.mounts.iter();
+        let mount = found.find(|mount| mount.mount_point == planned.mount_point)?;
+        trim::debt::last_pass(facts, mount, Path::new(written::STATE_DIR))
+            .map(|earlier| earlier.active_s)
+    };
+    let caution = |planned: &MountPlan| {
+        let took_s = took(planned).filter(|&took_s| took_s > planned.deadline_s)?;
+        // Whole minutes, with a tenth to spare.
+        let enough = Duration::try_from_secs_f64((took_s * 1.1 / 60.0).ceil() * 60.0).ok()?;
+        Some(format!(
+            "the last complete pass on {} took {}, and the next ones end after {}: they go on in the next slot, or --pass {} lets \
+             them finish",
+            planned.mount_point,
+            units::seconds(took_s),
+            units::seconds(planned.deadline_s),
+            units::duration::argument(enough)
+        ))
+    };
+    mounts.iter().filter_map(caution).collect()
 }
 
 /// The zone of slots, and the host's.

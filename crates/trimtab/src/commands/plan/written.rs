@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// State of passes on this host.
-const STATE_DIR: &str = "/var/lib/trimtab";
+pub const STATE_DIR: &str = "/var/lib/trimtab";
 /// A pass that did not finish for as long is told: the one after the next, and a day.
 const OVERDUE_DAYS: i64 = 15;
 
