@@ -560,7 +560,6 @@ fn bundle(bytes: &[u8]) {
     let _ = read_bytes(bytes, &limits);
 }
 
-/// Whatever parses is displayed so that it parses to the same value.
 /// No name that reaches a manifest breaks a line, or out of its quotes.
 fn kubernetes_volumes(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
@@ -590,6 +589,7 @@ fn kubernetes_volumes(input: &[u8]) {
     }
 }
 
+/// Whatever parses is displayed so that it parses to the same value.
 fn cron_spec(bytes: &[u8]) {
     if let Ok(spec) = CronSpec::parse("crontab", &text(bytes)) {
         let again = CronSpec::parse("crontab", &spec.to_string()).expect("its own text parses");

@@ -37,7 +37,7 @@ func main() {
 		name     string
 		staggerS int64
 		draws    int
-	}{{"staggered.yaml", 7200, 1000}, {"exact.yaml", 0, 1}} {
+	}{{"staggered.yaml", 7200, 1000}, {"exact.yaml", 0, 1}, {"longhorn.yaml", 0, 1}} {
 		overlaps, passes := 0, 0
 		for draw := 0; draw < of.draws; draw++ {
 			var all []pass
@@ -70,7 +70,7 @@ func main() {
 			fmt.Printf("%s: %d of %d passes overlap\n", of.name, overlaps, passes)
 			os.Exit(1)
 		}
-		fmt.Printf("  ok   %d volumes, %d passes of %d s, shifts of up to %d s: two at once: 0\n",
+		fmt.Printf("  ok   %d volumes, %d passes that end %d s after their slot begins, shifts of up to %d s: two at once: 0\n",
 			len(plans[of.name]), passes, passS[of.name], of.staggerS)
 	}
 }

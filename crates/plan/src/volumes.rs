@@ -35,6 +35,8 @@ pub struct Listed {
     pub trimmers: Vec<Trimmer>,
     /// Whether the list has jobs of Longhorn or csi-addons at all.
     pub has_jobs: bool,
+    /// Whether it has claims.
+    pub has_claims: bool,
 }
 
 /// A bound volume with a filesystem.
@@ -108,6 +110,8 @@ pub enum Why {
     NoMeans(String),
     /// A name or path in it is not one that Kubernetes accepts.
     BadName,
+    /// The job that would trim it needs a shorter name, or one that another volume's job has.
+    NameTooLong,
 }
 
 /// A job that trims volumes already.
@@ -123,6 +127,13 @@ pub struct Trimmer {
     pub schedule: String,
     /// The claim that it is for; `None` if labels of volumes tell.
     pub claim: Option<String>,
+}
+
+impl Trimmer {
+    /// Whether its names are such that they can be in a command.
+    pub fn is_plain(&self) -> bool {
+        is_name(&self.namespace) && is_name(&self.name)
+    }
 }
 
 /// Reads what `kubectl get pv -o json` prints: a list, or several one after another. Claims, `CSIAddonsNode`,
@@ -161,7 +172,8 @@ pub fn read_volumes(text: &str) -> Result<Listed, String> {
                 listed.has_jobs = true;
                 listed.trimmers.extend(of_longhorn(job));
             }
-            Item::Claim(_) | Item::CsiAddonsNode(_) | Item::Other => {}
+            Item::Claim(_) => listed.has_claims = true,
+            Item::CsiAddonsNode(_) | Item::Other => {}
         }
     }
     listed.volumes.sort();

@@ -15,6 +15,8 @@ pub struct TrimsAhead {
     pub jobs: Vec<String>,
     /// Their runs: each starts between two times, without systemd's `AccuracySec=`, by which it defers those of all hosts.
     pub runs: Vec<Run>,
+    /// Whether a job has a delay that was drawn once: what meets once meets always.
+    pub is_delay_fixed: bool,
 }
 
 /// Returns the trims of filesystems with a store's data between two times; without a store, those of all filesystems that
@@ -34,6 +36,7 @@ pub fn trims_ahead(host: &Host, from: Timestamp, until: Timestamp) -> Result<Tri
     let mut found = TrimsAhead {
         jobs: Vec::new(),
         runs: Vec::new(),
+        is_delay_fixed: false,
     };
     for volume in volumes.filter(|volume| !has_store || !volume.stores.is_empty()) {
         for trim in jobs.reaching(volume) {
@@ -48,6 +51,7 @@ pub fn trims_ahead(host: &Host, from: Timestamp, until: Timestamp) -> Result<Tri
                 return Err(format!("when {name} runs cannot be told: {why}"));
             }
             let late = accuracy(trim.job);
+            found.is_delay_fixed |= trim.job.triggers.iter().any(is_fixed);
             found.runs.extend(forecast.runs.into_iter().map(|run| {
                 Run {
                     latest: run
@@ -62,6 +66,17 @@ pub fn trims_ahead(host: &Host, from: Timestamp, until: Timestamp) -> Result<Tri
         }
     }
     Ok(found)
+}
+
+fn is_fixed(trigger: &Trigger) -> bool {
+    match trigger {
+        Trigger::Calendar(calendars) => {
+            let is_delayed = |delay_s: Option<f64>| delay_s.is_some_and(|delay_s| delay_s > 0.0);
+            is_delayed(calendars.randomized_offset_s)
+                || (calendars.fixed_random_delay && is_delayed(calendars.randomized_delay_s))
+        }
+        _ => false,
+    }
 }
 
 /// systemd's default is a minute (systemd.timer(5)). It waits until about the end of it, unless something else wakes the

@@ -139,7 +139,8 @@ pub fn parse(text: &str) -> Result<Duration, ValueError> {
     Ok(Duration::from_nanos(total_ns))
 }
 
-/// Formats a duration without loss in the syntax that [`parse`] accepts: `1h30m`, `1ms500us`.
+/// Formats a duration without loss in the syntax that [`parse`] accepts: `1h30m`, `1ms500us`; none is `0s`, which only some
+/// options take.
 pub fn argument(duration: Duration) -> String {
     const UNITS: &[(&str, u128)] = &[
         ("h", 3_600_000_000_000),
@@ -149,6 +150,9 @@ pub fn argument(duration: Duration) -> String {
         ("us", 1_000),
         ("ns", 1),
     ];
+    if duration.is_zero() {
+        return "0s".to_owned();
+    }
     let mut left_ns = duration.as_nanos();
     let mut text = String::new();
     for (unit, ns) in UNITS {
@@ -242,6 +246,7 @@ mod tests {
     #[test]
     fn arguments() {
         assert_eq!(argument(Duration::from_mins(90)), "1h30m");
+        assert_eq!(argument(Duration::ZERO), "0s");
         assert_eq!(argument(Duration::from_micros(1500)), "1ms500us");
     }
 

@@ -5,7 +5,7 @@ mod nodes;
 mod playbook;
 mod volumes;
 
-pub use manifests::manifests;
+pub use manifests::{CSI_ADDONS_RETRY_S, manifests};
 pub use nodes::{NodesPlan, PlannedNode, TrimsToday};
 pub use playbook::playbook;
 pub use volumes::{LeftVolume, OtherTrimmer, PlannedVolume, TrimmedBy, VolumesPlan};
@@ -94,8 +94,8 @@ pub struct Interval {
     pub unknown: Option<String>,
 }
 
-/// Write amplification in the worst case, where nothing that is deleted is overwritten before the next trim: with a spare
-/// area of 28 %, and of 7 %.
+/// Write amplification where nothing that is deleted is overwritten before the next trim, by the formula for greedy collection
+/// under random writes (Desnoyers 2012): with a spare area of 28 %, and of 7 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Amplification {
     /// Before the next trim.
@@ -421,7 +421,7 @@ fn amplification_words(found: &Amplification) -> String {
         }
     };
     format!(
-        " Before the next trim, a write costs the drives at most {} writes (with 28 to 7 % of spare area); if nothing trimmed \
+        " Before the next trim, a write costs the drives about {} writes (with 28 to 7 % of spare area); if nothing trimmed \
          them, {}.",
         range(found.at_the_end),
         range(found.untrimmed)

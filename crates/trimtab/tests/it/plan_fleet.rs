@@ -91,6 +91,17 @@ fn the_clearer_the_schedules_are_the_clearer_is_the_answer() {
 }
 
 #[test]
+fn a_delay_that_was_drawn_once_meets_every_week_or_never() {
+    let fixed = FSTRIM_TIMER.replace("[Install]", "FixedRandomDelay=yes\n[Install]");
+    let text = told(
+        &fleet(&[("es1", &fixed), ("es2", &fixed), ("es3", &fixed)]),
+        &["/data"],
+    );
+    let joined = text.replace('\n', " ");
+    assert!(joined.contains("at the same time with a probability of 78 %, if a pass takes 20 min (fstrim.timer), and then every week"), "{text}");
+}
+
+#[test]
 fn what_is_not_known_of_a_host_is_told() {
     let mut trees = fleet(&[("es1", FSTRIM_TIMER), ("es2", FSTRIM_TIMER)]);
     // A tree without crontabs and timers.
@@ -172,6 +183,32 @@ fn hosts_of_a_clusters_data_nodes_are_the_peers() {
     assert!(!text.contains("m1"), "{text}");
     let playbook = plan(&["--cluster", &url, "/data", "--format", "ansible"]);
     assert!(playbook.contains("hosts: \"es1,es2,es10\"\n"), "{playbook}");
+    assert!(
+        playbook.contains("# es1 and es1-b share a host"),
+        "{playbook}"
+    );
+    for name in ["all", "es1,es2", "es1\n- hosts: all"] {
+        let odd = cluster(&[(name, "10.0.0.1", data)]);
+        let refused = output(&["--cluster", &odd.url(""), "/data", "--format", "ansible"]);
+        assert_eq!(refused.status.code(), Some(2), "{name}");
+        assert!(
+            stderr(&refused).contains("expected names of hosts, found"),
+            "{}",
+            stderr(&refused)
+        );
+    }
+    for other in [&["--undo"][..], &["--load", "x.csv"], &["--peers", "a,b"]] {
+        let arguments: Vec<&str> = ["--cluster", &url]
+            .into_iter()
+            .chain(other.iter().copied())
+            .collect();
+        let refused = output(&arguments);
+        assert!(
+            stderr(&refused).contains("cannot be used"),
+            "{}",
+            stderr(&refused)
+        );
+    }
     let masters = cluster(&[("m1", "10.0.0.9", &["master"])]);
     let refused = output(&["--cluster", &masters.url("")]);
     assert_eq!(refused.status.code(), Some(2));

@@ -132,30 +132,86 @@ fn without_shifts_slots_are_short_and_a_zone_is_kept() {
     assert!(staggered.contains("--stagger 0s"), "{staggered}");
 }
 
+/// Longhorn's job gives a trim up after a minute and takes the next volume, while the trim goes on.
 #[test]
-fn longhorns_volumes_of_a_day_follow_each_other_in_one_job() {
+fn each_of_longhorns_volumes_has_a_job_of_its_own() {
     let volumes: Vec<Value> = (0..3)
         .map(|index| {
-            let name = format!("pvc-{index}");
-            volume(
-                ("logs", &format!("data-{index}")),
-                &name,
-                csi("driver.longhorn.io", &name),
-            )
+            let name = format!("pvc-0b9f4c1e-7a52-4d0e-9c1b-3f2a1d0e0a1{index}");
+            let claim = format!("data-{index}");
+            volume(("logs", &claim), &name, csi("driver.longhorn.io", &name))
         })
         .collect();
-    let yaml = plan(&volumes, &["--days", "tue,wed", "--format", "kubernetes"]);
-    assert_eq!(yaml.matches("kind: RecurringJob").count(), 2, "{yaml}");
-    assert_eq!(yaml.matches("concurrency: 1").count(), 2, "{yaml}");
-    // The third is in the second slot of Tuesday, and in the job of the first.
-    assert!(yaml.contains("#   logs/data-2  Tue 01:25\n"), "{yaml}");
+    // Over midnight, and two of them on one day.
+    let calls = [
+        "--days",
+        "tue,wed",
+        "--window",
+        "23:40-01:00",
+        "--format",
+        "kubernetes",
+    ];
+    let left = plan(&volumes, &calls[..4]).replace("\n  ", " ");
+    // Names end at 40 characters: these are the same.
     assert!(
-        yaml.contains("  cron: \"0 1 * * 2\"\n") && yaml.contains("  cron: \"0 1 * * 3\"\n"),
-        "{yaml}"
+        left.contains("logs/data-1: the job that trims it would need a longer name"),
+        "{left}"
     );
-    let label =
-        "volumes.longhorn.io pvc-2 \\\n#     recurring-job.longhorn.io/trimtab-tue=enabled\n";
-    assert!(yaml.contains(label), "{yaml}");
+    let volumes: Vec<Value> = (0..3)
+        .map(|index| {
+            let name = format!("pvc-{index}b9f4c1e-7a52-4d0e-9c1b-3f2a1d0e0a11");
+            let claim = format!("data-{index}");
+            volume(("logs", &claim), &name, csi("driver.longhorn.io", &name))
+        })
+        .collect();
+    let yaml = plan(&volumes, &calls);
+    for (index, cron) in ["40 23 * * 2", "40 23 * * 3", "10 0 * * 3"]
+        .iter()
+        .enumerate()
+    {
+        let name = format!("trimtab-pvc-{index}b9f4c1e-7a52-4d0e-9c1b-3f2a");
+        let job = format!(
+            "# logs/data-{index}\napiVersion: longhorn.io/v1beta2\nkind: RecurringJob\nmetadata:\n  name: {name}\n"
+        );
+        assert!(yaml.contains(&job), "{yaml}");
+        assert!(
+            yaml.contains(&format!("  cron: \"{cron}\"\n  concurrency: 1\n")),
+            "{yaml}"
+        );
+        let label = format!(
+            "#   kubectl -n longhorn-system label volumes.longhorn.io pvc-{index}b9f4c1e-7a52-4d0e-9c1b-3f2a1d0e0a11 \\\n\
+             #     recurring-job.longhorn.io/{name}=enabled\n"
+        );
+        assert!(yaml.contains(&label), "{yaml}");
+    }
+    let long = refusal(&volumes, &["--pass", "90min"]);
+    assert!(long.contains("which ends a trim after an hour"), "{long}");
+}
+
+#[test]
+fn labels_go_where_longhorn_keeps_them() {
+    let pv = volume(
+        ("logs", "data"),
+        "pvc-1",
+        csi("driver.longhorn.io", "pvc-1"),
+    );
+    let unknown = plan(&[pv.clone()], &[]).replace('\n', " ");
+    assert!(unknown.contains("The list has no claims."), "{unknown}");
+    let claim = |labels: Value| json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "logs", "labels": labels}});
+    let of_volume = plan(&[pv.clone(), claim(json!({}))], &[]);
+    assert!(
+        of_volume.contains("kubectl -n longhorn-system label volumes.longhorn.io pvc-1 \\\n"),
+        "{of_volume}"
+    );
+    assert!(!of_volume.contains("has no claims"), "{of_volume}");
+    let source = json!({"recurring-job.longhorn.io/source": "enabled"});
+    let of_claim = plan(&[pv, claim(source)], &[]);
+    assert!(
+        of_claim.contains(
+            "kubectl -n logs label pvc data recurring-job.longhorn.io/trimtab-pvc-1=enabled"
+        ),
+        "{of_claim}"
+    );
 }
 
 #[test]
@@ -168,17 +224,65 @@ fn jobs_that_trim_already_are_told() {
         items.push(json!({"kind": "ReclaimSpaceCronJob", "metadata": {"name": name, "namespace": "search"},
             "spec": {"schedule": "@weekly", "jobTemplate": {"spec": {"target": {"persistentVolumeClaim": claim}}}}}));
     }
-    let text = plan(&items, &[]).replace("\n  ", " ");
+    // Of an earlier call, for another namespace: its slots are the same.
+    items.push(json!({"kind": "RecurringJob", "metadata": {"name": "trimtab-pvc-z", "namespace": "longhorn-system"},
+        "spec": {"task": "filesystem-trim", "cron": "0 1 * * 2"}}));
+    let text = plan(&items, &[]);
+    let joined = text.replace("\n  ", " ");
     assert!(
-        text.contains(
+        joined.contains(
             "- ReclaimSpaceCronJob search/data-es-0-1642663516 (@weekly) trims data-es-0"
         ),
         "{text}"
     );
+    for command in [
+        "  kubectl -n search patch reclaimspacecronjobs data-es-0-1642663516 --type=merge -p '{\"spec\":{\"suspend\":true}}'\n",
+        "  kubectl -n longhorn-system delete recurringjobs.longhorn.io trimtab-pvc-z\n",
+    ] {
+        assert!(text.contains(command), "{text}");
+    }
     assert!(
         !text.contains("trims data-es-1") && !text.contains("was not looked at"),
         "{text}"
     );
+}
+
+/// The printed call is the call.
+#[test]
+fn the_command_that_is_printed_gives_the_same_objects() {
+    let arguments = [
+        "--stagger",
+        "0",
+        "--pass",
+        "90500ms",
+        "--namespace",
+        "search",
+        "--format",
+        "kubernetes",
+    ];
+    let yaml = plan(&cluster(), &arguments);
+    let first = yaml.lines().next().unwrap();
+    let start = first.find("--pass").unwrap();
+    let call = &first[start..first.find("`. Slots").unwrap()];
+    assert_eq!(
+        call,
+        "--pass 1m30s500ms --volumes pv.json --namespace search --stagger 0s"
+    );
+    let again = plan(
+        &cluster(),
+        &[
+            "--pass",
+            "1m30s500ms",
+            "--namespace",
+            "search",
+            "--stagger",
+            "0s",
+            "--format",
+            "kubernetes",
+        ],
+    );
+    assert_eq!(yaml, again);
+    assert!(yaml.contains("      timeout: 91\n"), "{yaml}");
 }
 
 #[test]
@@ -215,7 +319,7 @@ fn what_does_not_fit_is_refused() {
         "{message}"
     );
     assert!(
-        message.contains("kubectl get pv -o json | trimtab plan --volumes -"),
+        message.contains("kubectl get pv,pvc -A -o json | trimtab plan --volumes -"),
         "{message}"
     );
 }

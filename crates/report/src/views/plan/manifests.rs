@@ -37,6 +37,9 @@ pub fn manifests(plan: &VolumesPlan) -> String {
     for other in &plan.others {
         text.push_str("#\n");
         comment(&mut text, &format!("End it first: {}.", other_words(other)));
+        for line in &other.ends {
+            let _ = writeln!(text, "#   {line}");
+        }
     }
     for left in &plan.left {
         text.push_str("#\n");
@@ -56,16 +59,10 @@ pub fn manifests(plan: &VolumesPlan) -> String {
             let _ = writeln!(text, "#   {line}");
         }
     }
-    let mut jobs: Vec<&str> = Vec::new();
     let mut has_namespace = false;
     for volume in &plan.volumes {
         match &volume.by {
-            TrimmedBy::Longhorn { job, job_cron, .. } => {
-                if !jobs.contains(&job.as_str()) {
-                    jobs.push(job);
-                    text.push_str(&recurring_job(job, job_cron));
-                }
-            }
+            TrimmedBy::Longhorn { job, .. } => text.push_str(&recurring_job(job, volume)),
             TrimmedBy::CsiAddons => text.push_str(&reclaim_space(volume, plan)),
             TrimmedBy::CronJob { path, node } => {
                 if !has_namespace {
@@ -99,14 +96,18 @@ fn quoted(text: &str) -> String {
 }
 
 /// After how many seconds a job that did not start is skipped, so that it ends within its slot.
-fn late_s(plan: &VolumesPlan) -> f64 {
-    f64::from(plan.len_s) - plan.pass_s - plan.stagger_s
+fn late_s(plan: &VolumesPlan, retries_s: u64) -> u64 {
+    u64::from(plan.len_s).saturating_sub(plan.pass_s + plan.stagger_s + retries_s)
 }
 
-/// Longhorn `RecurringJob`, v1beta2; `concurrency` is how many volumes it trims at once.
-fn recurring_job(name: &str, cron: &str) -> String {
+/// How long csi-addons may begin a request anew, in seconds: without it ten minutes.
+pub const CSI_ADDONS_RETRY_S: u64 = 60;
+
+/// Longhorn `RecurringJob`, v1beta2.
+fn recurring_job(name: &str, volume: &PlannedVolume) -> String {
     format!(
         "---\n\
+         # {}/{}\n\
          apiVersion: longhorn.io/v1beta2\n\
          kind: RecurringJob\n\
          metadata:\n  \
@@ -119,7 +120,9 @@ fn recurring_job(name: &str, cron: &str) -> String {
            concurrency: 1\n  \
            groups: []\n  \
            retain: 0\n",
-        quoted(cron)
+        volume.namespace,
+        volume.claim,
+        quoted(&volume.cron)
     )
 }
 
@@ -139,10 +142,7 @@ fn reclaim_space(volume: &PlannedVolume, plan: &VolumesPlan) -> String {
          kind: ReclaimSpaceCronJob\n\
          metadata:\n  \
            name: trimtab-{claim}\n  \
-           namespace: {namespace}\n  \
-           annotations:\n    \
-             # The operator leaves its schedule alone.\n    \
-             csiaddons.openshift.io/state: unmanaged\n\
+           namespace: {namespace}\n\
          spec:\n  \
            schedule: {}\n  \
            concurrencyPolicy: Forbid\n  \
@@ -152,11 +152,12 @@ fn reclaim_space(volume: &PlannedVolume, plan: &VolumesPlan) -> String {
              spec:\n      \
                target:\n        \
                  persistentVolumeClaim: {claim}\n      \
-               # No second try: it would be in the slot of another volume.\n      \
-               backOffLimit: 0\n      \
+               # The least: 0 stands for the default, ten minutes and six tries.\n      \
+               backOffLimit: 1\n      \
+               retryDeadlineSeconds: {CSI_ADDONS_RETRY_S}\n      \
                timeout: {}\n",
         quoted(&format!("{zone}{}", volume.cron)),
-        late_s(plan),
+        late_s(plan, CSI_ADDONS_RETRY_S),
         plan.pass_s,
     )
 }
@@ -183,7 +184,7 @@ fn cron_job(volume: &PlannedVolume, (path, node): (&str, &str), plan: &VolumesPl
         "--tz".to_owned(),
         plan.zone.clone(),
         "--deadline".to_owned(),
-        units::duration::argument(Duration::from_secs_f64(plan.pass_s)),
+        units::duration::argument(Duration::from_secs(plan.pass_s)),
     ];
     if let Some(url) = &plan.require_green {
         arguments.extend(["--require-green".to_owned(), url.clone()]);
@@ -259,7 +260,7 @@ fn cron_job(volume: &PlannedVolume, (path, node): (&str, &str), plan: &VolumesPl
         volume.name,
         quoted(&volume.cron),
         quoted(&plan.zone),
-        late_s(plan),
+        late_s(plan, 0),
         plan.len_s,
         quoted(node),
         quoted(plan.image.as_deref().unwrap_or_default()),

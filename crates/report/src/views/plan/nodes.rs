@@ -35,6 +35,8 @@ pub struct TrimsToday {
     pub hosts: u64,
     /// Probability that at least two of them trim at once in a week, the one after the next, if a pass takes `pass_s`.
     pub overlap: f64,
+    /// Whether delays that were drawn once are among them: then two hosts meet every week or never.
+    pub is_delay_fixed: bool,
     /// The jobs that trim.
     pub jobs: Vec<String>,
 }
@@ -123,9 +125,17 @@ pub(super) fn slots_lead(plan: &NodesPlan) -> String {
     if jobs.is_empty() {
         return format!("{slots} As things are, no job trims them.");
     }
+    let overlap = units::share::score(today.overlap);
+    let (often, always) = if today.is_delay_fixed {
+        (
+            format!("with a probability of {overlap}"),
+            ", and then every week, since a delay that was drawn once stays",
+        )
+    } else {
+        (format!("in {overlap} of all weeks"), "")
+    };
     format!(
-        "As things are, at least two{known} trim at the same time in {} of all weeks, if a pass takes {pass} ({}). {slots}",
-        units::share::score(today.overlap),
+        "As things are, at least two{known} trim at the same time {often}, if a pass takes {pass} ({}){always}. {slots}",
         units::list(&jobs),
     )
 }

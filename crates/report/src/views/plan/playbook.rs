@@ -1,9 +1,10 @@
 //! A plan as an Ansible playbook.
 
 use super::nodes::NodesPlan;
+use units::escape::escape;
 
 /// Writes a playbook that plans on each node. `words` are the arguments of `trimtab plan`, without what it does.
-pub fn playbook(nodes: &NodesPlan, words: &[String]) -> String {
+pub fn playbook(nodes: &NodesPlan, remarks: &[String], words: &[String]) -> String {
     // JSON's strings are YAML's; Jinja would read braces in them.
     let quoted = |text: &String| serde_json::Value::from(text.as_str()).to_string();
     let argv = |first: &[&str]| {
@@ -20,9 +21,11 @@ pub fn playbook(nodes: &NodesPlan, words: &[String]) -> String {
     names.dedup();
     let slots = nodes.nodes.iter();
     let slots: Vec<String> = slots
-        .map(|node| format!("#   {}  {}\n", node.name, node.slot))
+        .map(|node| format!("#   {}  {}\n", escape(&node.name), node.slot))
         .collect();
-    let slots = slots.concat();
+    let remarks = remarks.iter();
+    let remarks = remarks.map(|remark| format!("# {}\n", escape(remark)));
+    let slots = slots.into_iter().chain(remarks).collect::<String>();
     let hosts = quoted(&names.join(","));
     let node = "          - --node\n          - \"{{ inventory_hostname }}\"\n";
     format!(

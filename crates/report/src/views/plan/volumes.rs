@@ -13,9 +13,9 @@ pub struct VolumesPlan {
     /// week or of none: the hash stays.
     pub overlap_with_stagger: Option<f64>,
     /// By how much csi-addons shifts a schedule at most, in seconds; slots are longer by it.
-    pub stagger_s: f64,
+    pub stagger_s: u64,
     /// How long the longest pass takes, in seconds.
-    pub pass_s: f64,
+    pub pass_s: u64,
     /// Length of a slot in seconds.
     pub len_s: u32,
     /// Time zone of all slots.
@@ -28,6 +28,8 @@ pub struct VolumesPlan {
     pub others: Vec<OtherTrimmer>,
     /// Whether the list had jobs of the cluster at all.
     pub is_others_known: bool,
+    /// Whether the list had claims, whose labels may replace those of Longhorn's volumes.
+    pub is_labels_known: bool,
     /// Image of trimtab for volumes of nodes.
     #[serde(skip)]
     pub image: Option<String>,
@@ -64,12 +66,10 @@ pub struct PlannedVolume {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "kebab-case")]
 pub enum TrimmedBy {
-    /// A `RecurringJob` of Longhorn, which takes the volumes of its day one after the other.
+    /// A `RecurringJob` of Longhorn.
     Longhorn {
         /// Name of the job.
         job: String,
-        /// Its schedule: the first slot of the day.
-        job_cron: String,
         /// Longhorn's name of the volume.
         volume: String,
         /// Whether its jobs are labels of the claim.
@@ -104,15 +104,11 @@ pub struct OtherTrimmer {
     pub schedule: String,
     /// What it trims.
     pub trims: String,
+    /// Commands that end it; none if its names are not such that they can be in a command.
+    pub ends: Vec<String>,
 }
 
 impl VolumesPlan {
-    /// Whether a volume is trimmed by csi-addons.
-    pub(super) fn has_csi_addons(&self) -> bool {
-        let mut volumes = self.volumes.iter();
-        volumes.any(|volume| volume.by == TrimmedBy::CsiAddons)
-    }
-
     /// Commands that tell Longhorn which volumes its jobs trim.
     pub(super) fn labels(&self) -> Vec<String> {
         let label = |volume: &PlannedVolume| match &volume.by {
@@ -137,16 +133,17 @@ impl VolumesPlan {
         self.volumes.iter().filter_map(label).collect()
     }
 
-    /// What else has to be known, a sentence each.
+    /// What else has to be known.
     pub(super) fn notes(&self) -> Vec<String> {
+        let has = |is: fn(&TrimmedBy) -> bool| self.volumes.iter().any(|volume| is(&volume.by));
         let mut notes = Vec::new();
-        if self.has_csi_addons() {
-            notes.push(if self.stagger_s > 0.0 {
+        if has(|by| *by == TrimmedBy::CsiAddons) {
+            notes.push(if self.stagger_s > 0 {
                 format!(
                     "csi-addons shifts every schedule by up to {} (`cronjob-stagger-window`), by a hash of the job; slots are \
                      that much longer. With `cronjob-stagger-window: \"0\"` in its ConfigMap csi-addons-config, and the operator \
                      restarted, `--stagger 0s` makes them shorter.",
-                    units::seconds(self.stagger_s)
+                    seconds(self.stagger_s)
                 )
             } else {
                 "csi-addons must not shift schedules: releases after 0.14 do unless its ConfigMap csi-addons-config has \
@@ -154,23 +151,42 @@ impl VolumesPlan {
                     .to_owned()
             });
         }
-        let is_longhorn = |volume: &&PlannedVolume| matches!(volume.by, TrimmedBy::Longhorn { .. });
-        if self.volumes.iter().any(|volume| is_longhorn(&volume)) {
+        if has(|by| matches!(by, TrimmedBy::CsiAddons | TrimmedBy::Longhorn { .. })) {
             notes.push(
-                "Longhorn's jobs run by the clock of kube-controller-manager, UTC as a rule, take one volume after the other, \
-                 and wait for each however long it takes. Longhorn trims nothing while a replica is rebuilt, and frees only \
-                 what no snapshot holds."
+                "Neither csi-addons nor Longhorn ends a trim that takes longer than its slot: name a --pass that is longer than \
+                 the longest that you have seen."
                     .to_owned(),
             );
         }
-        let is_local = |volume: &PlannedVolume| matches!(volume.by, TrimmedBy::CronJob { .. });
-        if self.volumes.iter().any(is_local) {
+        if has(|by| matches!(by, TrimmedBy::Longhorn { .. })) {
+            notes.push(
+                "Longhorn's jobs run by the clock of kube-controller-manager, UTC as a rule, and a slot that is missed while \
+                 that is down is made up for afterwards. A volume that is detached, or rebuilds a replica, is not trimmed that \
+                 time; what a snapshot holds is not freed, and newer releases purge snapshots after the trim."
+                    .to_owned(),
+            );
+            if !self.is_labels_known {
+                notes.push(
+                    "The list has no claims. On a claim with the label recurring-job.longhorn.io/source=enabled, the labels \
+                     below would be taken back: `kubectl get pv,pvc -A -o json` tells them apart."
+                        .to_owned(),
+                );
+            }
+        }
+        if has(|by| matches!(by, TrimmedBy::CronJob { .. })) {
             notes.push(
                 "Pods that trim a node's own filesystem are privileged, in a namespace that allows it: whoever may create pods \
                  there owns the nodes. Where you can install trimtab on the nodes, do that instead: `sudo trimtab plan \
-                 --apply MOUNT`."
+                 --apply MOUNT`. What else trims there, such as the node's fstrim.timer, is not in this list: `trimtab check` on \
+                 the node tells it."
                     .to_owned(),
             );
+            if let Some(node) = self.crowded_node() {
+                notes.push(format!(
+                    "{node} has several of these volumes: if they are directories of one filesystem, it would be trimmed once \
+                     for each. Plan it on the node then."
+                ));
+            }
         }
         if !self.is_others_known && !self.volumes.is_empty() {
             notes.push(
@@ -181,6 +197,27 @@ impl VolumesPlan {
         }
         notes
     }
+
+    /// A node with more than one volume of its own.
+    fn crowded_node(&self) -> Option<&str> {
+        let mut nodes: Vec<&str> = self
+            .volumes
+            .iter()
+            .filter_map(|volume| match &volume.by {
+                TrimmedBy::CronJob { node, .. } => Some(node.as_str()),
+                TrimmedBy::CsiAddons | TrimmedBy::Longhorn { .. } => None,
+            })
+            .collect();
+        nodes.sort_unstable();
+        nodes
+            .windows(2)
+            .find(|pair| pair[0] == pair[1])
+            .map(|pair| pair[0])
+    }
+}
+
+fn seconds(s: u64) -> String {
+    units::seconds(std::time::Duration::from_secs(s).as_secs_f64())
 }
 
 pub(super) fn page(plan: &VolumesPlan) -> Page {
@@ -209,6 +246,17 @@ pub(super) fn page(plan: &VolumesPlan) -> Page {
             title: "These trim as well; end them first:".to_owned(),
             items: plan.others.iter().map(other_words).collect(),
         });
+        let ends: Vec<&str> = plan
+            .others
+            .iter()
+            .flat_map(|other| other.ends.iter().map(String::as_str))
+            .collect();
+        if !ends.is_empty() {
+            page.push(Commands {
+                title: "to end them:".to_owned(),
+                lines: ends.join("\n"),
+            });
+        }
     }
     for note in plan.notes() {
         page.push(Block::text(note));
@@ -228,7 +276,7 @@ pub(super) fn page(plan: &VolumesPlan) -> Page {
             lines: format!(
                 "{}trimtab plan {} -o trims.yaml\nkubectl apply --dry-run=server -f trims.yaml\nkubectl apply -f trims.yaml",
                 if plan.is_piped {
-                    "kubectl get pv -o json | "
+                    "kubectl get pv,pvc -A -o json | "
                 } else {
                     ""
                 },
@@ -279,14 +327,14 @@ fn lead(plan: &VolumesPlan) -> String {
         format!(
             " With one schedule for all, and csi-addons' shifts of up to {}, at least two would be, with a probability of {}, \
              and then every week, since the shifts stay.",
-            units::seconds(plan.stagger_s),
+            seconds(plan.stagger_s),
             units::share::score(overlap)
         )
     });
     format!(
-        "With these slots, no two of the {count} volumes are ever trimmed at the same time, if a pass takes {} at most: \
+        "With these slots, no two of the {count} volumes are trimmed at the same time, if a pass takes {} at most: \
          {named}.{}",
-        units::seconds(plan.pass_s),
+        seconds(plan.pass_s),
         today.unwrap_or_default()
     )
 }

@@ -38,7 +38,7 @@ pub const DEFAULT_DAYS: &str = "tue,wed,thu,sat,sun,fri,mon";
     trimtab plan --cluster http://es1:9200 /data   for all of its data nodes\n  \
     sudo trimtab plan --apply /data --peers es1,es2,es3   the same call on each\n  \
     trimtab plan --fstab /data --peers es1,es2,es3 -o plan.yml   for Ansible\n  \
-    kubectl get pv -o json | trimtab plan --volumes - -o trims.yaml   for Kubernetes\n\n\
+    kubectl get pv,pvc -A -o json | trimtab plan --volumes - -o trims.yaml\n\n\
     Slots go to nodes in the order in which they are named: name a replica set's\n\
     primary last.\n\n\
     Exit codes: 0 done, or shown; 1 --status: the plan is not in effect; 2 refused\n\
@@ -76,8 +76,8 @@ pub struct Plan {
     #[arg(long, value_name = "NODE", requires = "peers")]
     pub node: Option<String>,
 
-    /// How long the longest pass takes; it ends then, and goes on a week later [default: 20min with
-    /// --peers, else all of the slot]
+    /// How long the longest pass takes; trimtab's own end then, and go on a week later [default: 20min for
+    /// several nodes or volumes, else all of the slot]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub pass: Option<Duration>,
 
@@ -129,7 +129,7 @@ pub struct Plan {
     #[command(flatten, next_help_heading = "Cluster")]
     pub cluster: ClusterArgs,
 
-    /// Slots for the volumes of a Kubernetes cluster, from what `kubectl get pv -o json` lists; `-` is stdin
+    /// Slots for the volumes of a Kubernetes cluster, from what `kubectl get pv,pvc -A -o json` lists; `-` is stdin
     #[arg(
         long,
         value_name = "FILE",
@@ -273,12 +273,10 @@ impl From<Day> for Weekday {
 /// Parses `--stagger`: csi-addons has 0 for none.
 fn stagger(text: &str) -> Result<Duration, units::ValueError> {
     match text {
-        "0" | NO_STAGGER | "0h" => Ok(Duration::ZERO),
+        "0" | "0s" | "0h" => Ok(Duration::ZERO),
         text => values::duration(text),
     }
 }
-
-const NO_STAGGER: &str = "0s";
 
 /// The arguments of a call, without what it does, for a command that is printed.
 pub fn words(arguments: &Plan) -> Vec<String> {

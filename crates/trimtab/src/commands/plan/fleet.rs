@@ -47,6 +47,17 @@ pub fn of(
     } else {
         "--bundle"
     };
+    let others = [
+        ("--peers", !arguments.peers.is_empty()),
+        ("--undo", arguments.undo),
+        ("--status", arguments.status),
+        ("--load", arguments.load.is_some()),
+        ("--root", arguments.root.is_some()),
+    ];
+    if let Some((other, _)) = others.into_iter().find(|(_, is_given)| *is_given) {
+        let message = format!("{option} {other}: they cannot be used together");
+        return Err(CommandError::new(Kind::Usage, message).hint("leave one of them out"));
+    }
     if arguments.apply {
         let message =
             format!("--apply {option}: it only tells the slots, and what to call on each node");
@@ -64,7 +75,23 @@ pub fn of(
         let message = format!("{option}: no node with data was found");
         return Err(CommandError::new(Kind::Input, message).hint("name them with --peers"));
     }
+    if let Some(odd) = fleet.names.iter().find(|name| !is_host_name(name)) {
+        let message = format!(
+            "{option}: expected names of hosts, found {}",
+            units::escape::escape(odd)
+        );
+        return Err(CommandError::new(Kind::Input, message).hint("name the nodes with --peers"));
+    }
     Ok(Some(fleet))
+}
+
+/// Whether a name can be one of `--peers`, and a host in a playbook: `all` stands for every host there.
+fn is_host_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && !["all", "ungrouped"].contains(&name)
 }
 
 fn of_cluster(arguments: &Plan, config: &Config) -> Result<Fleet, CommandError> {
@@ -109,12 +136,12 @@ fn of_cluster(arguments: &Plan, config: &Config) -> Result<Fleet, CommandError> 
 
 fn of_bundles(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Fleet, CommandError> {
     let read = inputs::of_bundles(&arguments.bundle, &config.check)?;
+    if let Some(unread) = read.unread.first() {
+        let message = format!("--bundle {}: {}", unread.what, unread.why);
+        return Err(CommandError::new(Kind::Input, message)
+            .hint("leave it out, and name its node with --peers: slots for a part of the nodes are no plan"));
+    }
     let mut remarks = read.remarks;
-    remarks.extend(
-        read.unread
-            .iter()
-            .map(|skipped| format!("{}: {}", skipped.what, skipped.why)),
-    );
     let mut hosts = read.hosts;
     hosts.sort_by_cached_key(|read| in_parts(&read.name));
     if let Some(nameless) = hosts
@@ -175,6 +202,7 @@ fn today(
 ) -> Option<TrimsToday> {
     let mut windows: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut jobs: Vec<String> = Vec::new();
+    let mut is_delay_fixed = false;
     let mut idle: Vec<&str> = Vec::new();
     let mut unknown: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     // systemd has drawn the delays of the first already.
@@ -192,6 +220,7 @@ fn today(
             idle.push(&read.name);
         }
         jobs.extend(ahead.jobs);
+        is_delay_fixed |= ahead.is_delay_fixed;
         let second = |at: Timestamp| at.duration_since(from).as_secs_f64();
         let runs = ahead.runs.iter();
         windows.push(
@@ -216,6 +245,7 @@ fn today(
     (windows.len() > 1).then(|| TrimsToday {
         hosts: windows.len() as u64,
         overlap: plan::overlap_of_windows(&windows, pass_s, SEED),
+        is_delay_fixed,
         jobs,
     })
 }

@@ -141,7 +141,7 @@ fn too_short(arguments: &Plan, facts: &Host, mounts: &[MountPlan]) -> Vec<String
     let caution = |planned: &MountPlan| {
         let took_s = took(planned).filter(|&took_s| took_s > planned.deadline_s)?;
         // Whole minutes, with a tenth to spare.
-        let enough = Duration::try_from_secs_f64((took_s * 1.1 / 60.0).ceil() * 60.0).ok()?;
+        let enough = Duration::try_from_secs_f64((took_s * 11.0 / 600.0).ceil() * 60.0).ok()?;
         Some(format!(
             "the last complete pass on {} took {}, and the next ones end after {}: they go on in the next slot, or --pass {} lets \
              them finish",

@@ -6,11 +6,11 @@ use crate::error::{CommandError, Kind};
 use jiff::Timestamp;
 use report::views::plan::playbook;
 
-/// Returns the playbook.
+/// Returns the playbook; `remarks` stand in its head.
 ///
 /// # Errors
 /// When no peers or mount points are named, or there are more than slots.
-pub fn of(arguments: &Plan, now: Timestamp) -> Result<String, CommandError> {
+pub fn of(arguments: &Plan, remarks: &[String], now: Timestamp) -> Result<String, CommandError> {
     let usage = |message: &str| {
         CommandError::new(Kind::Usage, message)
             .hint("for example trimtab plan --fstab /data --peers es1,es2,es3 --format ansible")
@@ -31,5 +31,5 @@ pub fn of(arguments: &Plan, now: Timestamp) -> Result<String, CommandError> {
         ));
     }
     let nodes = slots::of_nodes(arguments, now)?;
-    Ok(playbook(&nodes, &words(arguments)))
+    Ok(playbook(&nodes, remarks, &words(arguments)))
 }

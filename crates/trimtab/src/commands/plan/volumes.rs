@@ -7,7 +7,7 @@ use crate::input;
 use jiff::Timestamp;
 use plan::{Every, LeftOut, Listed, Means, Slot, Trimmer, Volume, Why};
 use report::views::plan::{
-    LeftVolume, OtherTrimmer, PlannedVolume, TrimmedBy, VolumesPlan, manifests,
+    CSI_ADDONS_RETRY_S, LeftVolume, OtherTrimmer, PlannedVolume, TrimmedBy, VolumesPlan, manifests,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,12 +19,21 @@ const BYTES_MAX: u64 = 256 << 20;
 const STAGGER: Duration = Duration::from_hours(2);
 /// csi-addons' shortest timeout.
 const TIMEOUT_MIN: Duration = Duration::from_mins(1);
+/// Longhorn's manager ends fstrim then.
+const LONGHORN_PASS_MAX: Duration = Duration::from_hours(1);
+/// Longhorn's job gives a trim up after a minute, though it goes on, and is started three times more, after 10, 20 and 40
+/// seconds: the last trim begins 250 s after the first (`HTTPClientTimout`, `CronJobBackoffLimit`).
+const LONGHORN_RETRIES: Duration = Duration::from_mins(5);
 /// Longest name of a `CronJob`: pods add to it.
 const CRON_JOB_NAME_MAX: usize = 52;
+/// Longest name of a `ReclaimSpaceCronJob`: its jobs add a time to it, and names end at 253 characters.
+const RECLAIM_NAME_MAX: usize = 242;
+/// Longest name of a `RecurringJob` (`NameMaximumLength` in Longhorn's datastore).
+const LONGHORN_NAME_MAX: usize = 40;
 /// Before the names of all objects.
 const PREFIX: &str = "trimtab-";
 const EXAMPLE: &str =
-    "for example: kubectl get pv -o json | trimtab plan --volumes - --format kubernetes";
+    "for example: kubectl get pv,pvc -A -o json | trimtab plan --volumes - --format kubernetes";
 
 /// Returns the objects that trim the volumes.
 ///
@@ -69,7 +78,7 @@ pub fn of_volumes(
     })?;
     let mut listed = in_namespaces(arguments, listed)?;
     leave_out(arguments, &mut listed);
-    let stagger = stagger(arguments, &listed);
+    let stagger = stagger(arguments, &listed)?;
     fits(arguments, &listed.volumes)?;
     let (zone, zone_name) = slots::zone(arguments, None);
     let wanted = Wanted {
@@ -79,20 +88,19 @@ pub fn of_volumes(
         now,
     };
     let pass = slots::pass(arguments);
-    let len_s = plan::slot_len_s(pass.saturating_add(stagger).as_secs());
+    let pass = Duration::from_secs(pass.as_secs() + u64::from(pass.subsec_nanos() > 0));
+    let late = stagger.saturating_add(retries(&listed.volumes));
+    let len_s = plan::slot_len_s(pass.saturating_add(late).as_secs());
     let count = listed.volumes.len();
     let assigned = slots::one_each(arguments, wanted, (count, len_s)).map_err(|error| {
-        if stagger.is_zero() {
-            error
+        error.hint(if stagger.is_zero() {
+            "widen --window or add --days; a shorter --pass must still be longer than the longest trim"
         } else {
-            error.hint(
-                "csi-addons' shifts make slots longer: --stagger 0s, once `cronjob-stagger-window` is \"0\" in its ConfigMap; or \
-                 widen --window",
-            )
-        }
+            "csi-addons' shifts make slots longer: --stagger 0s, once `cronjob-stagger-window` is \"0\" in its ConfigMap; or \
+             widen --window"
+        })
     })?;
     let zone_name = zone_name.unwrap_or_else(|| "UTC".to_owned());
-    let pass_s = pass.as_secs_f64();
     let staggered = listed
         .volumes
         .iter()
@@ -105,26 +113,24 @@ pub fn of_volumes(
             namespace: volume.namespace.clone(),
             claim: volume.claim.clone(),
             name: volume.name.clone(),
-            by: trimmed_by(
-                volume,
-                slot,
-                &first_of_day(&listed.volumes, &assigned, slot),
-            ),
+            by: trimmed_by(volume),
             slot: told,
             cron: slot.cron(),
         }
     };
     Ok(VolumesPlan {
-        overlap_with_stagger: (staggered > 1 && !stagger.is_zero())
-            .then(|| plan::overlap_probability(&vec![pass_s; staggered], stagger.as_secs_f64())),
-        stagger_s: stagger.as_secs_f64(),
-        pass_s,
+        overlap_with_stagger: (staggered > 1 && !stagger.is_zero()).then(|| {
+            plan::overlap_probability(&vec![pass.as_secs_f64(); staggered], stagger.as_secs_f64())
+        }),
+        stagger_s: stagger.as_secs(),
+        pass_s: pass.as_secs(),
         len_s,
         volumes: listed.volumes.iter().zip(&assigned).map(planned).collect(),
         zone: zone_name.clone(),
         left: listed.left.iter().map(left_words).collect(),
         others,
         is_others_known: listed.has_jobs,
+        is_labels_known: listed.has_claims,
         is_piped: path.as_os_str() == "-",
         image: arguments.image.clone(),
         require_green: arguments.require_green.clone(),
@@ -168,30 +174,60 @@ fn in_namespaces(arguments: &Plan, mut listed: Listed) -> Result<Listed, Command
 
 /// Volumes of nodes without `--image`, and those that no job can be named after.
 fn leave_out(arguments: &Plan, listed: &mut Listed) {
-    let (local, volumes): (Vec<Volume>, Vec<Volume>) = std::mem::take(&mut listed.volumes)
-        .into_iter()
-        .partition(|volume| {
-            matches!(volume.means, Means::Local { .. })
-                && (arguments.image.is_none()
-                    || PREFIX.len() + volume.name.len() > CRON_JOB_NAME_MAX)
-        });
-    listed.volumes = volumes;
-    listed.left.extend(local.into_iter().map(|volume| LeftOut {
-        what: format!("{}/{}", volume.namespace, volume.claim),
-        why: match volume.means {
-            Means::Local { path, node } if arguments.image.is_none() => Why::NoImage { path, node },
-            _ => Why::BadName,
-        },
-    }));
+    let mut names = BTreeSet::new();
+    let mut why_not = |volume: &Volume| {
+        let is_too_long = match &volume.means {
+            Means::Local { path, node } if arguments.image.is_none() => {
+                return Some(Why::NoImage {
+                    path: path.clone(),
+                    node: node.clone(),
+                });
+            }
+            Means::Local { .. } => PREFIX.len() + volume.name.len() > CRON_JOB_NAME_MAX,
+            Means::CsiAddons => PREFIX.len() + volume.claim.len() > RECLAIM_NAME_MAX,
+            Means::Longhorn { volume, .. } => !names.insert(longhorn_job(volume)),
+        };
+        is_too_long.then_some(Why::NameTooLong)
+    };
+    for volume in std::mem::take(&mut listed.volumes) {
+        match why_not(&volume) {
+            None => listed.volumes.push(volume),
+            Some(why) => listed.left.push(LeftOut {
+                what: format!("{}/{}", volume.namespace, volume.claim),
+                why,
+            }),
+        }
+    }
 }
 
-fn stagger(arguments: &Plan, listed: &Listed) -> Duration {
+/// The job of a volume: as much of its name as fits, which is all of a UUID but its end.
+fn longhorn_job(volume: &str) -> String {
+    let fits = volume.len().min(LONGHORN_NAME_MAX - PREFIX.len());
+    let kept = volume.get(..fits).unwrap_or(volume);
+    format!("{PREFIX}{}", kept.trim_end_matches(['-', '.']))
+}
+
+fn stagger(arguments: &Plan, listed: &Listed) -> Result<Duration, CommandError> {
     let mut volumes = listed.volumes.iter();
-    if volumes.any(|volume| volume.means == Means::CsiAddons) {
-        arguments.stagger.unwrap_or(STAGGER)
-    } else {
-        Duration::ZERO
+    if !volumes.any(|volume| volume.means == Means::CsiAddons) {
+        return Ok(Duration::ZERO);
     }
+    let stagger = arguments.stagger.unwrap_or(STAGGER);
+    if stagger.subsec_nanos() > 0 {
+        let message = "--stagger: expected whole seconds";
+        return Err(CommandError::new(Kind::Usage, message).hint("csi-addons has whole hours"));
+    }
+    Ok(stagger)
+}
+
+/// How much later than the first the last try of a trim may begin.
+fn retries(volumes: &[Volume]) -> Duration {
+    let of = |volume: &Volume| match volume.means {
+        Means::Longhorn { .. } => LONGHORN_RETRIES,
+        Means::CsiAddons => Duration::from_secs(CSI_ADDONS_RETRY_S),
+        Means::Local { .. } => Duration::ZERO,
+    };
+    volumes.iter().map(of).max().unwrap_or_default()
 }
 
 /// Refuses options that what trims the volumes does not have.
@@ -226,6 +262,17 @@ fn fits(arguments: &Plan, volumes: &[Volume]) -> Result<(), CommandError> {
             "leave it out; only passes of trimtab itself, on local volumes, ask",
         );
     }
+    if let Some(volume) = longhorn
+        && slots::pass(arguments) > LONGHORN_PASS_MAX
+    {
+        return usage(
+            format!(
+                "--pass: {}/{} is trimmed by Longhorn, which ends a trim after an hour",
+                volume.namespace, volume.claim
+            ),
+            "name an hour or less",
+        );
+    }
     if slots::pass(arguments) < TIMEOUT_MIN {
         return usage(
             "--pass: expected a minute or more".to_owned(),
@@ -235,32 +282,16 @@ fn fits(arguments: &Plan, volumes: &[Volume]) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The schedule of a day's job of Longhorn: its first volume of the day.
-fn first_of_day(volumes: &[Volume], assigned: &[Slot], slot: &Slot) -> String {
-    volumes
-        .iter()
-        .zip(assigned)
-        .find(|(volume, other)| {
-            matches!(volume.means, Means::Longhorn { .. }) && other.weekday == slot.weekday
-        })
-        .map_or_else(|| slot.cron(), |(_, first)| first.cron())
-}
-
-fn trimmed_by(volume: &Volume, slot: &Slot, first: &str) -> TrimmedBy {
+fn trimmed_by(volume: &Volume) -> TrimmedBy {
     match &volume.means {
         Means::Longhorn {
             volume,
             is_labelled_by_claim,
-        } => {
-            let day = slot.to_string();
-            let day = day.split(' ').next().unwrap_or_default();
-            TrimmedBy::Longhorn {
-                job: format!("{PREFIX}{}", day.to_ascii_lowercase()),
-                job_cron: first.to_owned(),
-                volume: volume.clone(),
-                is_labelled_by_claim: *is_labelled_by_claim,
-            }
-        }
+        } => TrimmedBy::Longhorn {
+            job: longhorn_job(volume),
+            volume: volume.clone(),
+            is_labelled_by_claim: *is_labelled_by_claim,
+        },
         Means::CsiAddons => TrimmedBy::CsiAddons,
         Means::Local { path, node } => TrimmedBy::CronJob {
             path: path.clone(),
@@ -269,29 +300,69 @@ fn trimmed_by(volume: &Volume, slot: &Slot, first: &str) -> TrimmedBy {
     }
 }
 
-/// Jobs that trim planned volumes and are not of a plan.
+/// Jobs that trim planned volumes and are not of this plan, or that an earlier plan made for others, in the same slots.
 fn others(listed: &Listed) -> Vec<OtherTrimmer> {
     let mut volumes = listed.volumes.iter();
     let has_longhorn = volumes.any(|volume| matches!(volume.means, Means::Longhorn { .. }));
-    let is_other = |job: &&Trimmer| match &job.claim {
-        Some(claim) => {
-            let is_planned = listed
-                .volumes
-                .iter()
-                .any(|volume| volume.namespace == job.namespace && volume.claim == *claim);
-            is_planned && job.name != format!("{PREFIX}{claim}")
-        }
-        None => has_longhorn && !job.name.starts_with(PREFIX),
+    let is_ours = |job: &Trimmer| {
+        listed.volumes.iter().any(|volume| match &volume.means {
+            Means::Longhorn { volume, .. } => {
+                job.claim.is_none() && job.name == longhorn_job(volume)
+            }
+            Means::CsiAddons => {
+                job.namespace == volume.namespace && job.name == format!("{PREFIX}{}", volume.claim)
+            }
+            Means::Local { .. } => false,
+        })
+    };
+    let meets = |job: &Trimmer| {
+        let is_planned = |claim: &String| {
+            let mut volumes = listed.volumes.iter();
+            volumes.any(|volume| volume.namespace == job.namespace && volume.claim == *claim)
+        };
+        // Slots of another call are the same.
+        job.name.starts_with(PREFIX) || job.claim.as_ref().map_or(has_longhorn, is_planned)
     };
     let told = |job: &Trimmer| OtherTrimmer {
         job: format!("{} {}/{}", job.kind, job.namespace, job.name),
         schedule: job.schedule.clone(),
-        trims: job
-            .claim
-            .clone()
-            .unwrap_or_else(|| "the volumes that its groups and their labels name".to_owned()),
+        trims: match &job.claim {
+            Some(claim) => claim.clone(),
+            None => "the volumes that are labelled with it or with one of its groups".to_owned(),
+        },
+        ends: if job.is_plain() {
+            ends(job)
+        } else {
+            Vec::new()
+        },
     };
-    listed.trimmers.iter().filter(is_other).map(told).collect()
+    let jobs = listed.trimmers.iter();
+    jobs.filter(|job| !is_ours(job) && meets(job))
+        .map(told)
+        .collect()
+}
+
+/// csi-addons makes a job of an annotation anew if it is deleted: docs/reclaimspace.md there.
+fn ends(job: &Trimmer) -> Vec<String> {
+    let Trimmer {
+        namespace, name, ..
+    } = job;
+    if job.claim.is_none() || name.starts_with(PREFIX) {
+        let kind = if job.claim.is_none() {
+            "recurringjobs.longhorn.io"
+        } else {
+            "reclaimspacecronjobs"
+        };
+        return vec![format!("kubectl -n {namespace} delete {kind} {name}")];
+    }
+    vec![
+        format!(
+            "kubectl -n {namespace} annotate --overwrite reclaimspacecronjobs {name} csiaddons.openshift.io/state=unmanaged"
+        ),
+        format!(
+            "kubectl -n {namespace} patch reclaimspacecronjobs {name} --type=merge -p '{{\"spec\":{{\"suspend\":true}}}}'"
+        ),
+    ]
 }
 
 fn left_words(left: &LeftOut) -> LeftVolume {
@@ -314,6 +385,7 @@ fn left_words(left: &LeftOut) -> LeftVolume {
         Why::NoMeans(driver) => format!(
             "no object of Kubernetes trims volumes of {driver}; `trimtab check` on their nodes tells whether they need it"
         ),
+        Why::NameTooLong => "the job that trims it would need a longer name than it may have, or one that another job has".to_owned(),
         Why::BadName => "a name or path in it fits no object of Kubernetes".to_owned(),
         Why::NoImage { path, node } => format!(
             "a filesystem of {node}: install trimtab there and run `trimtab plan {path}`, or name an image of trimtab with \

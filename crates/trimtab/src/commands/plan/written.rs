@@ -116,7 +116,10 @@ pub fn status(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answe
 
 /// Compares the plan of a host with its files and timers, for `check`; a caution if there is one that cannot be read.
 pub fn in_facts(facts: &mut Host, tree: &Path, is_live: bool, now: Timestamp) -> Option<String> {
-    let root = Root::open(std::fs::canonicalize(tree).ok()?).ok()?;
+    let root = match std::fs::canonicalize(tree).and_then(Root::open) {
+        Ok(root) => root,
+        Err(error) => return Some(format!("whether the trim plan is kept: {error}")),
+    };
     match Journal::<Note>::read(&root, JOURNAL) {
         Ok(None) => None,
         Ok(Some(journal)) => {
