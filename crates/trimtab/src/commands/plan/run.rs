@@ -41,15 +41,14 @@ pub fn run(arguments: &Plan, config: &Config) -> Result<ExitCode, CommandError> 
     let arguments = named.as_ref().unwrap_or(arguments);
     slots::validate(arguments)?;
     let Some(format_of_answer) = format.of_answer() else {
-        let text = match format {
-            PlanFormat::Kubernetes => volumes::objects(arguments, now)?,
-            _ => {
-                let remarks = fleet.map(|fleet| fleet.remarks).unwrap_or_default();
-                for remark in &remarks {
-                    tracing::warn!("{}", units::escape::escape(remark));
-                }
-                playbook::of(arguments, &remarks, now)?
+        let text = if format == PlanFormat::Kubernetes {
+            volumes::objects(arguments, now)?
+        } else {
+            let remarks = fleet.map(|fleet| fleet.remarks).unwrap_or_default();
+            for remark in &remarks {
+                tracing::warn!("{}", units::escape::escape(remark));
             }
+            playbook::of(arguments, &remarks, now)?
         };
         arguments.output.write(&text)?;
         return Ok(ExitCode::SUCCESS);
