@@ -195,7 +195,7 @@ fn labels_go_where_longhorn_keeps_them() {
         "pvc-1",
         csi("driver.longhorn.io", "pvc-1"),
     );
-    let unknown = plan(&[pv.clone()], &[]).replace('\n', " ");
+    let unknown = plan(std::slice::from_ref(&pv), &[]).replace('\n', " ");
     assert!(unknown.contains("The list has no claims."), "{unknown}");
     let claim = |labels: Value| json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "logs", "labels": labels}});
     let of_volume = plan(&[pv.clone(), claim(json!({}))], &[]);
