@@ -71,8 +71,8 @@ pub struct Host {
     /// Flash write counters reported by the drives; empty unless requested.
     #[serde(default)]
     pub drive_writes: Vec<DriveWrites>,
-    /// What `trimtab plan --apply` has written here, compared with what is there; `None` without a plan, and where nobody
-    /// looked.
+    /// What `trimtab plan --apply` has written here, compared with what is there; `None` where nobody looked, as in
+    /// bundles.
     #[serde(default)]
     pub trim_plan: Option<TrimPlan>,
     /// What could not be read, and why.

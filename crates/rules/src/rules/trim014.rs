@@ -22,7 +22,8 @@
 //!
 //! ## When it is silent
 //! On a host without a plan, and on one that keeps it. A job that trims the filesystem again, which
-//! an upgrade may bring back, is TRIM007's and SCHED002's. In bundles a plan is only known by its files.
+//! an upgrade may bring back, is TRIM007's and SCHED002's. Bundles do not have the plan: with a timer of
+//! trimtab's in one, it is reported as skipped.
 //!
 //! ## References
 //! TRIM002 on drives that nothing trims, TRIM007 on unpaced trims; docs/plan.md.
@@ -33,7 +34,8 @@ use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::shell::printable;
 use crate::wording;
-use facts::{Evidence, Remedy, Severity};
+use facts::host::Job;
+use facts::{Evidence, Remedy, Severity, Skipped};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM014",
@@ -44,6 +46,13 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
     let Some(plan) = &cx.host.trim_plan else {
+        let mut jobs = cx.host.jobs.iter().flatten();
+        if jobs.any(is_ours) {
+            let why =
+                "trimtab trims here, and whether that is a plan that is kept is not in a bundle";
+            out.skipped
+                .push(Skipped::new(RULE.id, why, Some("the host itself")));
+        }
         return;
     };
     if plan.drift.is_empty() {
@@ -72,10 +81,16 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     out.findings.push(finding);
 }
 
+fn is_ours(job: &Job) -> bool {
+    let timer = job.timer.as_ref();
+    timer.is_some_and(|timer| timer.unit.starts_with("trimtab-trim@"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::test_host::{TestHost, only};
+    use crate::test_jobs::{jobs, timer};
     use facts::host::TrimPlan;
 
     fn outcome(drift: &[&str]) -> Outcome {
@@ -107,5 +122,15 @@ mod tests {
     fn a_plan_that_is_kept_is_no_finding() {
         assert!(outcome(&[]).findings.is_empty());
         assert!(TestHost::new().check(&RULE).findings.is_empty());
+    }
+
+    #[test]
+    fn a_bundle_of_a_host_that_trimtab_trims_does_not_tell() {
+        let timer = timer("trimtab-trim@data.timer", "Tue 01:00", "trimtab trim /data");
+        let host = || TestHost::new().with(jobs(vec![timer.clone()]));
+        let outcome = host().check(&RULE);
+        assert_eq!(outcome.skipped.len(), 1, "{outcome:?}");
+        let looked = host().with(|host| host.trim_plan = Some(TrimPlan::default()));
+        assert!(looked.check(&RULE).skipped.is_empty());
     }
 }

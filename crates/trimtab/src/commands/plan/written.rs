@@ -121,7 +121,10 @@ pub fn in_facts(facts: &mut Host, tree: &Path, is_live: bool, now: Timestamp) ->
         Err(error) => return Some(format!("whether the trim plan is kept: {error}")),
     };
     match Journal::<Note>::read(&root, JOURNAL) {
-        Ok(None) => None,
+        Ok(None) => {
+            facts.trim_plan = Some(TrimPlan::default());
+            None
+        }
         Ok(Some(journal)) => {
             let (_, drift) = compare(&root, &journal, facts, is_live, now);
             let noted = journal.note.mounts.iter();
