@@ -12,4 +12,4 @@ mod volumes;
 pub use overlap::{overlap_of_windows, overlap_probability};
 pub use quiet::{LoadCurve, QuietWindow, WeekLoad};
 pub use slots::{Every, Refusal, Request, Slot, Window, assign, slot_len_s};
-pub use volumes::{LeftOut, Listed, Means, Trimmer, Volume, Why, read_volumes};
+pub use volumes::{LeftOut, Listed, Means, Trimmer, Volume, Why, number_order, read_volumes};

@@ -77,6 +77,8 @@ pub enum Refusal {
     },
     /// There are more passes than slots.
     TooMany {
+        /// How often each pass runs.
+        every: Every,
         /// Number of passes.
         passes: usize,
         /// Number of slots.
@@ -201,6 +203,7 @@ impl fmt::Display for Refusal {
                 time(window_s)
             ),
             Self::TooMany {
+                every,
                 passes,
                 slots,
                 slot_s,
@@ -209,10 +212,18 @@ impl fmt::Display for Refusal {
             } => {
                 write!(
                     f,
-                    "{} of {} do not fit a week's windows of {}, which have {}",
+                    "{} of {} do not fit {} of {}, which {} {}",
                     units::count(passes as u64, "slot"),
                     time(slot_s),
+                    match every {
+                        Every::Week => "a week's windows",
+                        Every::Day => "a day's window",
+                    },
                     time(window_s),
+                    match every {
+                        Every::Week => "have",
+                        Every::Day => "has",
+                    },
                     units::count::grouped(slots as u64)
                 )?;
                 match enough_s {
@@ -267,6 +278,7 @@ pub fn assign(request: &Request<'_>) -> Result<Vec<Slot>, Refusal> {
         .map(|rows| rows * slot_s)
         .find(|&window_s| all_free(request, slot_s, window_s, &changes).len() >= request.passes);
     Err(Refusal::TooMany {
+        every: request.every,
         passes: request.passes,
         slots: free.len(),
         slot_s,

@@ -3,7 +3,7 @@
 mod objects;
 
 use objects::{Item, PersistentVolume, ReclaimSpaceCronJob, RecurringJob};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Longhorn's CSI driver.
 const LONGHORN: &str = "driver.longhorn.io";
@@ -37,6 +37,8 @@ pub struct Listed {
     pub has_jobs: bool,
     /// Whether it has claims.
     pub has_claims: bool,
+    /// Whether it has a `CSIAddonsNode`.
+    pub has_addons: bool,
 }
 
 /// A bound volume with a filesystem.
@@ -85,8 +87,8 @@ pub struct LeftOut {
 /// Why a volume is not planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// No claim has it.
-    NotBound,
+    /// Its phase is another than `Bound`.
+    NotBound(String),
     /// It is a block device without a filesystem that Kubernetes knows of.
     Block,
     /// It is only read.
@@ -104,6 +106,10 @@ pub enum Why {
         /// The node.
         node: String,
     },
+    /// Its path is a device of this node, which the kubelet mounts elsewhere.
+    Device(String),
+    /// Another volume has the same path on the same node.
+    SamePath(String),
     /// The node is not named by its label `kubernetes.io/hostname`.
     NoNode,
     /// No object of Kubernetes trims what this driver makes.
@@ -142,6 +148,13 @@ impl Trimmer {
 /// # Errors
 /// When it is not JSON, or not objects of Kubernetes; the sentence says where.
 pub fn read_volumes(text: &str) -> Result<Listed, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    if ["apiVersion:", "kind:", "items:", "---", "- "]
+        .iter()
+        .any(|start| text.trim_start().starts_with(start))
+    {
+        return Err("expected JSON, found YAML: kubectl prints JSON with -o json".to_owned());
+    }
     let mut items = Vec::new();
     for document in serde_json::Deserializer::from_str(text).into_iter::<objects::Document>() {
         let document = document.map_err(|error| error.to_string())?;
@@ -173,19 +186,48 @@ pub fn read_volumes(text: &str) -> Result<Listed, String> {
                 listed.trimmers.extend(of_longhorn(job));
             }
             Item::Claim(_) => listed.has_claims = true,
-            Item::CsiAddonsNode(_) | Item::Other => {}
+            Item::CsiAddonsNode(_) => listed.has_addons = true,
+            Item::Other => {}
         }
     }
     listed.volumes.sort();
     listed.volumes.dedup();
+    let kind = |volume: &Volume| std::mem::discriminant(&volume.means);
+    // By kind as sorted, then as StatefulSets count.
+    let kinds: Vec<_> = listed.volumes.iter().map(kind).collect();
+    let rank = |volume: &Volume| kinds.iter().position(|known| *known == kind(volume));
+    listed.volumes.sort_by_cached_key(|volume| {
+        (
+            rank(volume),
+            volume.namespace.clone(),
+            number_order(&volume.claim),
+        )
+    });
     Ok(listed)
+}
+
+/// A key that sorts names by the numbers in them: es2 before es10.
+pub fn number_order(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let (word, after) = split_at(rest, |c| c.is_ascii_digit());
+        let (number, after) = split_at(after, |c| !c.is_ascii_digit());
+        parts.push((word.to_owned(), number.parse().unwrap_or(u64::MAX)));
+        rest = after;
+    }
+    parts
+}
+
+fn split_at(text: &str, is_end: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(is_end).unwrap_or(text.len()))
 }
 
 /// What other objects tell of volumes.
 #[derive(Debug, Default)]
 struct Known {
-    /// Drivers whose csi-addons sidecar trims mounted volumes.
-    drivers: BTreeSet<String>,
+    /// Drivers with a csi-addons sidecar, and whether one of theirs trims mounted volumes.
+    drivers: BTreeMap<String, bool>,
     /// Labels of claims.
     labels: BTreeMap<(String, String), BTreeMap<String, String>>,
 }
@@ -194,14 +236,14 @@ impl Known {
     fn learn(&mut self, item: &Item) {
         match item {
             Item::CsiAddonsNode(node) => {
-                let capabilities = node.status.capabilities.iter();
+                let mut capabilities = node.status.capabilities.iter();
                 // csi-addons' parseCapabilities in csiaddonsnode_controller.go.
-                if capabilities
-                    .map(|capability| capability.to_ascii_lowercase())
-                    .any(|capability| capability == "reclaim_space.online")
-                {
-                    self.drivers.insert(node.spec.driver.name.clone());
-                }
+                let trims = capabilities
+                    .any(|capability| capability.eq_ignore_ascii_case("reclaim_space.ONLINE"));
+                *self
+                    .drivers
+                    .entry(node.spec.driver.name.clone())
+                    .or_default() |= trims;
             }
             Item::Claim(claim) => {
                 let key = (
@@ -216,9 +258,10 @@ impl Known {
 
     fn volume(&self, volume: &PersistentVolume) -> Result<Volume, Why> {
         let spec = &volume.spec;
+        let phase = volume.phase();
         let claim = match &spec.claim_ref {
-            Some(claim) if volume.status.phase == "Bound" => claim,
-            _ => return Err(Why::NotBound),
+            Some(claim) if phase == "Bound" => claim,
+            _ => return Err(Why::NotBound(phase.to_owned())),
         };
         if spec.volume_mode == "Block" {
             return Err(Why::Block);
@@ -227,11 +270,15 @@ impl Known {
         if !spec.access_modes.is_empty() && spec.access_modes.iter().all(is_read_only) {
             return Err(Why::ReadOnly);
         }
-        let mut options = spec.mount_options.iter().flat_map(|list| list.split(','));
-        if options.any(|option| {
-            let option = option.trim();
-            option == "discard" || option.starts_with("discard=")
-        }) {
+        let options = spec.mount_options.iter().flat_map(|list| list.split(','));
+        let options: Vec<&str> = options.map(str::trim).collect();
+        if options.contains(&"ro") || spec.csi.as_ref().is_some_and(|csi| csi.read_only) {
+            return Err(Why::ReadOnly);
+        }
+        if options
+            .iter()
+            .any(|option| *option == "discard" || option.starts_with("discard="))
+        {
             return Err(Why::Discard);
         }
         let means = self.means(volume)?;
@@ -258,13 +305,17 @@ impl Known {
     fn means(&self, volume: &PersistentVolume) -> Result<Means, Why> {
         let spec = &volume.spec;
         if let Some(local) = &spec.local {
-            let is_path = local.path.starts_with('/') && !local.path.contains(char::is_control);
             let node = volume.node().ok_or(Why::NoNode)?;
-            if !is_path || !is_label_value(node) {
+            // `fsType` is for block devices only (LocalVolumeSource).
+            if !local.fs_type.is_empty() || local.path.starts_with("/dev/") {
+                return Err(Why::Device(node.to_owned()));
+            }
+            let path = local.path.trim_end_matches('/');
+            if !is_mount_path(path) || !is_label_value(node) {
                 return Err(Why::BadName);
             }
             return Ok(Means::Local {
-                path: local.path.clone(),
+                path: path.to_owned(),
                 node: node.to_owned(),
             });
         }
@@ -297,7 +348,8 @@ impl Known {
         if SHARED.iter().any(|shared| is_driver(driver, shared)) {
             return Err(Why::Shared(driver.to_owned()));
         }
-        if is_driver(driver, CEPH_RBD) || self.drivers.contains(driver) {
+        let trims = self.drivers.get(driver).copied();
+        if trims.unwrap_or_else(|| is_driver(driver, CEPH_RBD)) {
             return Ok(Means::CsiAddons);
         }
         Err(Why::NoMeans(driver.to_owned()))
@@ -341,6 +393,22 @@ fn is_name(name: &str) -> bool {
             .all(|byte| is_word(byte) || byte == b'-' || byte == b'.')
         && name.bytes().next().is_some_and(is_word)
         && name.bytes().last().is_some_and(is_word)
+}
+
+/// Whether a pod can mount this path of a node at the same place, beside what trimtab needs: nothing above or below that.
+fn is_mount_path(path: &str) -> bool {
+    let own = ["/var/lib/trimtab", "/run/trimtab", "/usr/bin/trimtab"];
+    let is_below = |below: &str, above: &str| {
+        below
+            .strip_prefix(above)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    path.starts_with('/')
+        && !path.contains(|c: char| c.is_control() || c == ':')
+        && !path.split('/').any(|part| part == "..")
+        && !own
+            .iter()
+            .any(|own| is_below(own, path) || is_below(path, own))
 }
 
 /// Whether this is a value of a label.

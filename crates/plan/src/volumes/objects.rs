@@ -24,9 +24,17 @@ impl Document {
     pub(super) fn items(self) -> Result<Vec<Item>, String> {
         let Self(mut document) = self;
         let kind = text(&document, "kind").to_owned();
+        if kind == "Status" {
+            return Err(format!(
+                "expected a list, found an error of kubectl: {}",
+                text(&document, "message")
+            ));
+        }
         if let Some(of) = kind.strip_suffix("List") {
-            let Some(Value::Array(items)) = document.remove("items") else {
-                return Err(format!("expected items in a {kind}, found none"));
+            let items = match document.remove("items") {
+                Some(Value::Array(items)) => items,
+                None | Some(Value::Null) => Vec::new(),
+                Some(_) => return Err(format!("expected items in a {kind}, found something else")),
             };
             let read = |(index, item): (usize, Value)| {
                 let Value::Object(item) = item else {
@@ -35,7 +43,10 @@ impl Document {
                 // Objects of a typed list do not name their kind.
                 let own = text(&item, "kind");
                 let kind = if own.is_empty() { of } else { own }.to_owned();
-                object(&kind, item).map_err(|error| format!("items[{index}], a {kind}: {error}"))
+                let named = item.get("metadata").and_then(|of| of.get("name"));
+                let name = named.and_then(Value::as_str).unwrap_or_default().to_owned();
+                object(&kind, item)
+                    .map_err(|error| format!("items[{index}], {kind} {name:?}: {error}"))
             };
             return items.into_iter().enumerate().map(read).collect();
         }
@@ -52,7 +63,8 @@ fn text<'a>(object: &'a Map<String, Value>, key: &str) -> &'a str {
 }
 
 fn object(kind: &str, object: Map<String, Value>) -> Result<Item, serde_json::Error> {
-    let value = Value::Object(object);
+    let mut value = Value::Object(object);
+    leave_out_nulls(&mut value);
     Ok(match kind {
         "PersistentVolume" => Item::Volume(serde_json::from_value(value)?),
         "PersistentVolumeClaim" => Item::Claim(serde_json::from_value(value)?),
@@ -63,9 +75,25 @@ fn object(kind: &str, object: Map<String, Value>) -> Result<Item, serde_json::Er
     })
 }
 
+/// What is null is as if it were not there; serde_json bounds the depth.
+fn leave_out_nulls(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.retain(|_, value| !value.is_null());
+            object.values_mut().for_each(leave_out_nulls);
+        }
+        Value::Array(items) => {
+            items.retain(|value| !value.is_null());
+            items.iter_mut().for_each(leave_out_nulls);
+        }
+        _ => {}
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub(super) struct Metadata {
+    pub(super) deletion_timestamp: Option<String>,
     pub(super) name: String,
     pub(super) namespace: String,
     pub(super) labels: BTreeMap<String, String>,
@@ -107,12 +135,14 @@ pub(super) struct ClaimRef {
 pub(super) struct Csi {
     pub(super) driver: String,
     pub(super) volume_handle: String,
+    pub(super) read_only: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub(super) struct Local {
     pub(super) path: String,
+    pub(super) fs_type: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -157,6 +187,15 @@ impl PersistentVolume {
         label.chars().filter(|char| !char.is_control()).collect()
     }
 
+    /// `Bound`, `Released`, ..., or that it is being deleted.
+    pub(super) fn phase(&self) -> &str {
+        if self.metadata.deletion_timestamp.is_some() {
+            "Terminating"
+        } else {
+            &self.status.phase
+        }
+    }
+
     /// The one node that has it.
     pub(super) fn node(&self) -> Option<&str> {
         let [term] = self
@@ -192,7 +231,7 @@ impl VolumeSpec {
         let is_source =
             |(key, value): &(&String, &Value)| value.is_object() && !known.contains(&key.as_str());
         rest.find(is_source)
-            .map_or("no source", |(key, _)| key.as_str())
+            .map_or("an unknown source", |(key, _)| key.as_str())
     }
 }
 

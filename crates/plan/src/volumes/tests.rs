@@ -103,7 +103,7 @@ fn what_has_nothing_to_trim_or_is_trimmed_already_is_left_out() {
     let mut released = volume("pv", "data", &csi("rbd.csi.ceph.com"));
     released["status"]["phase"] = "Released".into();
     let listed = read_volumes(&list(&[released])).unwrap();
-    assert_eq!(listed.left[0].why, Why::NotBound);
+    assert_eq!(listed.left[0].why, Why::NotBound("Released".to_owned()));
     assert_eq!(listed.left[0].what, "search/data");
 }
 
@@ -205,8 +205,16 @@ fn lists_of_all_forms_are_read() {
             "expected objects of Kubernetes, found JSON without a kind",
         ),
         (
-            "{\"kind\": \"List\"}",
-            "expected items in a List, found none",
+            "{\"kind\": \"List\", \"items\": 1}",
+            "expected items in a List, found something else",
+        ),
+        (
+            "apiVersion: v1\nkind: List",
+            "expected JSON, found YAML: kubectl prints JSON with -o json",
+        ),
+        (
+            "{\"kind\": \"Status\", \"message\": \"forbidden\"}",
+            "expected a list, found an error of kubectl: forbidden",
         ),
         (
             "{\"kind\": \"List\", \"items\": [1]}",
@@ -218,12 +226,90 @@ fn lists_of_all_forms_are_read() {
     let broken = list(&[json!({"kind": "PersistentVolume", "metadata": {"name": 1}, "spec": {}})]);
     let error = read_volumes(&broken).unwrap_err();
     assert!(
-        error.starts_with("items[0], a PersistentVolume: invalid type"),
+        error.starts_with("items[0], PersistentVolume \"\": invalid type"),
         "{error}"
     );
-    assert!(
-        read_volumes("apiVersion: v1")
-            .unwrap_err()
-            .starts_with("expected value at line 1")
+}
+
+/// Tools that edit lists leave nulls; what is null is as if it were not there.
+#[test]
+fn nulls_and_a_byte_order_mark_are_nothing() {
+    let mut pv = volume("pv", "data", &csi("driver.longhorn.io"));
+    for key in [
+        "mountOptions",
+        "nodeAffinity",
+        "local",
+        "volumeMode",
+        "accessModes",
+    ] {
+        pv["spec"][key] = Value::Null;
+    }
+    pv["metadata"]["labels"] = Value::Null;
+    let text = format!("\u{feff}{}", list(&[pv]));
+    assert_eq!(read_volumes(&text).unwrap().volumes.len(), 1);
+    for empty in [
+        "{\"kind\": \"List\"}",
+        "{\"kind\": \"List\", \"items\": null}",
+    ] {
+        assert!(read_volumes(empty).unwrap().volumes.is_empty());
+    }
+}
+
+#[test]
+fn a_local_path_is_a_mount_point_of_the_node_or_nothing_to_mount() {
+    let at = |path: &str, fs_type: &str| {
+        let mut source = on_node("worker-1");
+        source["local"] = json!({"path": path, "fsType": fs_type});
+        only(&source)
+    };
+    assert_eq!(
+        at("/mnt/local-storage/nvme1n1", "xfs"),
+        Err(Why::Device("worker-1".to_owned()))
     );
+    assert_eq!(at("/dev/sdb", ""), Err(Why::Device("worker-1".to_owned())));
+    for path in [
+        "/",
+        "//",
+        "/mnt/../etc",
+        "/mnt/x:ro",
+        "/var/lib/trimtab",
+        "/var/lib",
+        "/run/trimtab/x",
+        "/usr",
+    ] {
+        assert_eq!(at(path, ""), Err(Why::BadName), "{path}");
+    }
+    for path in ["/mnt/x", "/mnt/x/", "/var/lib/elasticsearch"] {
+        assert!(at(path, "").is_ok(), "{path}");
+    }
+}
+
+#[test]
+fn a_driver_whose_sidecar_does_not_trim_and_a_volume_that_goes_are_left_out() {
+    let driver = "rook-ceph.rbd.csi.ceph.com";
+    let pv = volume("pv", "data", &csi(driver));
+    let node = json!({"kind": "CSIAddonsNode", "metadata": {"name": "n"}, "spec": {"driver": {"name": driver}},
+        "status": {"capabilities": ["network_fence.NETWORK_FENCE"]}});
+    let listed = read_volumes(&list(&[pv.clone(), node])).unwrap();
+    assert_eq!(listed.left[0].why, Why::NoMeans(driver.to_owned()));
+    let mut goes = pv;
+    goes["metadata"]["deletionTimestamp"] = "2026-11-29T00:00:00Z".into();
+    let listed = read_volumes(&list(&[goes])).unwrap();
+    assert_eq!(listed.left[0].why, Why::NotBound("Terminating".to_owned()));
+    let mut read_only = csi(driver);
+    read_only["csi"]["readOnly"] = true.into();
+    assert_eq!(only(&read_only), Err(Why::ReadOnly));
+}
+
+#[test]
+fn claims_are_in_the_order_of_their_numbers() {
+    let driver = csi("rbd.csi.ceph.com");
+    let volumes = ["data-10", "data-2", "data-0"].map(|claim| volume(claim, claim, &driver));
+    let listed = read_volumes(&list(&volumes)).unwrap();
+    let claims: Vec<&str> = listed
+        .volumes
+        .iter()
+        .map(|volume| volume.claim.as_str())
+        .collect();
+    assert_eq!(claims, ["data-0", "data-2", "data-10"]);
 }

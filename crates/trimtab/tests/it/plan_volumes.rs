@@ -242,7 +242,7 @@ fn jobs_that_trim_already_are_told() {
         assert!(text.contains(command), "{text}");
     }
     assert!(
-        !text.contains("trims data-es-1") && !text.contains("was not looked at"),
+        !text.contains("trims data-es-1") && !text.contains("trims these volumes already was"),
         "{text}"
     );
 }
@@ -305,7 +305,7 @@ fn what_does_not_fit_is_refused() {
     );
     refused(
         &["--namespace", "web", "--format", "kubernetes"],
-        "no volume to plan: web/uploads: the server behind nfs trims it (2 volumes were looked at)",
+        "no volume to plan: web/uploads: served by nfs: only the server can trim it; 1 other is left out as well",
     );
     refused(&["--format", "ansible"], "expected --peers");
     let message = stderr(
@@ -341,4 +341,61 @@ fn a_node_asks_the_cluster_before_its_pass() {
     );
     let asked = "                - \"--require-green\"\n                - \"http://es:9200\"\n";
     assert!(yaml.contains(asked), "{yaml}");
+}
+
+#[test]
+fn names_that_yaml_takes_for_numbers_stay_names() {
+    let ceph = "rbd.csi.ceph.com";
+    let items = [
+        volume(("123", "456"), "pv-1", csi(ceph, "h1")),
+        volume(("true", "null"), "pv-2", csi(ceph, "h2")),
+    ];
+    let yaml = plan(&items, &["--format", "kubernetes"]);
+    for line in [
+        "  namespace: \"123\"\n",
+        "persistentVolumeClaim: \"456\"\n",
+        "persistentVolumeClaim: \"null\"\n",
+    ] {
+        assert!(yaml.contains(line), "{yaml}");
+    }
+}
+
+#[test]
+fn what_a_pod_could_not_do_is_refused_or_left_out() {
+    let local_at = |path: &str| json!({"local": {"path": path}, "nodeAffinity": local("worker-1")["nodeAffinity"]});
+    let twice = [
+        volume(("m", "a"), "pv-1", local_at("/mnt/x")),
+        volume(("m", "b"), "pv-2", local_at("/mnt/x/")),
+    ];
+    let text = plan(&twice, &["--image", "t:1"]);
+    assert!(
+        text.contains("- m/b: /mnt/x of its node is planned already"),
+        "{text}"
+    );
+    for (arguments, expected) in [
+        (&["--image", "a b"][..], "expected the name of an image"),
+        (
+            &["--image", "t:1", "--require-green", "http://u:p@es:9200"],
+            "--require-green",
+        ),
+        (&["--image", "t:1", "--node", "x"], "cannot be used with"),
+    ] {
+        let message = refusal(&twice, arguments);
+        assert!(message.contains(expected), "{message}");
+        assert!(!message.contains("u:p"), "{message}");
+    }
+    let none = refusal(&[], &[]);
+    assert!(
+        none.contains("no PersistentVolume is in the list"),
+        "{none}"
+    );
+}
+
+/// `-o FILE` and `--format` agree.
+#[test]
+fn a_yaml_file_holds_objects_of_kubernetes() {
+    for format in [&[][..], &["--format", "kubernetes"]] {
+        let output = output(&cluster(), &[&["-o", "x.yaml"], format].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
 }

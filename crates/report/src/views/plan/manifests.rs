@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// Namespace of trimtab's own pods.
 const NAMESPACE: &str = "trimtab";
+/// A label of all objects.
+const MANAGED: &str = "app.kubernetes.io/managed-by: trimtab";
 /// Columns of a comment.
 const WIDTH: usize = 110;
 
@@ -62,7 +64,7 @@ pub fn manifests(plan: &VolumesPlan) -> String {
     let mut has_namespace = false;
     for volume in &plan.volumes {
         match &volume.by {
-            TrimmedBy::Longhorn { job, .. } => text.push_str(&recurring_job(job, volume)),
+            TrimmedBy::Longhorn { .. } => text.push_str(&recurring_job(volume)),
             TrimmedBy::CsiAddons => text.push_str(&reclaim_space(volume, plan)),
             TrimmedBy::CronJob { path, node } => {
                 if !has_namespace {
@@ -104,7 +106,7 @@ fn late_s(plan: &VolumesPlan, retries_s: u64) -> u64 {
 pub const CSI_ADDONS_RETRY_S: u64 = 60;
 
 /// Longhorn `RecurringJob`, v1beta2.
-fn recurring_job(name: &str, volume: &PlannedVolume) -> String {
+fn recurring_job(volume: &PlannedVolume) -> String {
     format!(
         "---\n\
          # {}/{}\n\
@@ -112,7 +114,9 @@ fn recurring_job(name: &str, volume: &PlannedVolume) -> String {
          kind: RecurringJob\n\
          metadata:\n  \
            name: {name}\n  \
-           namespace: longhorn-system\n\
+           namespace: longhorn-system\n  \
+           labels:\n    \
+             {MANAGED}\n\
          spec:\n  \
            name: {name}\n  \
            task: filesystem-trim\n  \
@@ -122,27 +126,24 @@ fn recurring_job(name: &str, volume: &PlannedVolume) -> String {
            retain: 0\n",
         volume.namespace,
         volume.claim,
-        quoted(&volume.cron)
+        quoted(&volume.cron),
+        name = volume.job,
     )
 }
 
 /// csi-addons `ReclaimSpaceCronJob`, v1alpha1. It parses schedules by github.com/robfig/cron/v3, which knows `CRON_TZ=`.
 fn reclaim_space(volume: &PlannedVolume, plan: &VolumesPlan) -> String {
-    let zone = if plan.zone == "UTC" {
-        String::new()
-    } else {
-        format!("CRON_TZ={} ", plan.zone)
-    };
-    let PlannedVolume {
-        namespace, claim, ..
-    } = volume;
+    // Names such as 123 and null would not be strings. Without a zone, it is the operator's.
+    let (namespace, claim) = (quoted(&volume.namespace), quoted(&volume.claim));
     format!(
         "---\n\
          apiVersion: csiaddons.openshift.io/v1alpha1\n\
          kind: ReclaimSpaceCronJob\n\
          metadata:\n  \
-           name: trimtab-{claim}\n  \
-           namespace: {namespace}\n\
+           name: {}\n  \
+           namespace: {namespace}\n  \
+           labels:\n    \
+             {MANAGED}\n\
          spec:\n  \
            schedule: {}\n  \
            concurrencyPolicy: Forbid\n  \
@@ -156,7 +157,8 @@ fn reclaim_space(volume: &PlannedVolume, plan: &VolumesPlan) -> String {
                backOffLimit: 1\n      \
                retryDeadlineSeconds: {CSI_ADDONS_RETRY_S}\n      \
                timeout: {}\n",
-        quoted(&format!("{zone}{}", volume.cron)),
+        volume.job,
+        quoted(&format!("CRON_TZ={} {}", plan.zone, volume.cron)),
         late_s(plan, CSI_ADDONS_RETRY_S),
         plan.pass_s,
     )
@@ -170,6 +172,7 @@ fn namespace() -> String {
          metadata:\n  \
            name: {NAMESPACE}\n  \
            labels:\n    \
+             {MANAGED}\n    \
              pod-security.kubernetes.io/enforce: privileged\n"
     )
 }
@@ -192,7 +195,9 @@ fn cron_job(volume: &PlannedVolume, (path, node): (&str, &str), plan: &VolumesPl
     arguments.push(path.to_owned());
     let arguments: Vec<String> = arguments
         .iter()
-        .map(|argument| format!("                - {}\n", quoted(argument)))
+        // Kubernetes puts variables in.
+        .map(|argument| argument.replace("$(", "$$("))
+        .map(|argument| format!("                - {}\n", quoted(&argument)))
         .collect();
     format!(
         "---\n\
@@ -200,8 +205,10 @@ fn cron_job(volume: &PlannedVolume, (path, node): (&str, &str), plan: &VolumesPl
          apiVersion: batch/v1\n\
          kind: CronJob\n\
          metadata:\n  \
-           name: trimtab-{}\n  \
-           namespace: {NAMESPACE}\n\
+           name: {}\n  \
+           namespace: {NAMESPACE}\n  \
+           labels:\n    \
+             {MANAGED}\n\
          spec:\n  \
            schedule: {}\n  \
            timeZone: {}\n  \
@@ -257,7 +264,7 @@ fn cron_job(volume: &PlannedVolume, (path, node): (&str, &str), plan: &VolumesPl
                          type: DirectoryOrCreate\n",
         volume.namespace,
         volume.claim,
-        volume.name,
+        volume.job,
         quoted(&volume.cron),
         quoted(&plan.zone),
         late_s(plan, 0),

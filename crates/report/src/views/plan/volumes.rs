@@ -28,6 +28,8 @@ pub struct VolumesPlan {
     pub others: Vec<OtherTrimmer>,
     /// Whether the list had jobs of the cluster at all.
     pub is_others_known: bool,
+    /// Whether the list had objects that tell which drivers csi-addons trims.
+    pub is_addons_known: bool,
     /// Whether the list had claims, whose labels may replace those of Longhorn's volumes.
     pub is_labels_known: bool,
     /// Image of trimtab for volumes of nodes.
@@ -56,6 +58,8 @@ pub struct PlannedVolume {
     /// By what it is trimmed.
     #[serde(flatten)]
     pub by: TrimmedBy,
+    /// Name of the object.
+    pub job: String,
     /// When.
     pub slot: PlannedNode,
     /// The same as the time fields of a crontab.
@@ -68,8 +72,6 @@ pub struct PlannedVolume {
 pub enum TrimmedBy {
     /// A `RecurringJob` of Longhorn.
     Longhorn {
-        /// Name of the job.
-        job: String,
         /// Longhorn's name of the volume.
         volume: String,
         /// Whether its jobs are labels of the claim.
@@ -113,19 +115,18 @@ impl VolumesPlan {
     pub(super) fn labels(&self) -> Vec<String> {
         let label = |volume: &PlannedVolume| match &volume.by {
             TrimmedBy::Longhorn {
-                job,
                 volume: name,
                 is_labelled_by_claim,
-                ..
             } => Some(if *is_labelled_by_claim {
                 format!(
-                    "kubectl -n {} label pvc {} recurring-job.longhorn.io/{job}=enabled",
-                    volume.namespace, volume.claim
+                    "kubectl -n {} label pvc {} recurring-job.longhorn.io/{}=enabled",
+                    volume.namespace, volume.claim, volume.job
                 )
             } else {
                 format!(
                     "kubectl -n longhorn-system label volumes.longhorn.io {name} \\\n  \
-                     recurring-job.longhorn.io/{job}=enabled"
+                     recurring-job.longhorn.io/{}=enabled",
+                    volume.job
                 )
             }),
             TrimmedBy::CsiAddons | TrimmedBy::CronJob { .. } => None,
@@ -140,8 +141,9 @@ impl VolumesPlan {
         if has(|by| *by == TrimmedBy::CsiAddons) {
             notes.push(if self.stagger_s > 0 {
                 format!(
-                    "csi-addons shifts every schedule by up to {} (`cronjob-stagger-window`), by a hash of the job; slots are \
-                     that much longer. With `cronjob-stagger-window: \"0\"` in its ConfigMap csi-addons-config, and the operator \
+                    "csi-addons shifts every schedule by up to {} (`cronjob-stagger-window`), by a hash of the job's UID; slots \
+                     are that much longer. Builds from March to July 2026 never start a job whose shift is longer than its \
+                     startingDeadlineSeconds. With `cronjob-stagger-window: \"0\"` in its ConfigMap csi-addons-config, and the operator \
                      restarted, `--stagger 0s` makes them shorter.",
                     seconds(self.stagger_s)
                 )
@@ -150,6 +152,13 @@ impl VolumesPlan {
                  `cronjob-stagger-window: \"0\"`; restart the operator after changing it."
                     .to_owned()
             });
+        }
+        if has(|by| *by == TrimmedBy::CsiAddons) && !self.is_addons_known {
+            notes.push(
+                "The list has no CSIAddonsNode: whether csi-addons is installed, and trims volumes of this driver, was not looked \
+                 at. `kubectl get csiaddonsnodes -A` shows them."
+                    .to_owned(),
+            );
         }
         if has(|by| matches!(by, TrimmedBy::CsiAddons | TrimmedBy::Longhorn { .. })) {
             notes.push(
@@ -232,7 +241,7 @@ pub(super) fn page(plan: &VolumesPlan) -> Page {
             volume.slot.slot.clone(),
             volume.slot.next.clone(),
             match &volume.by {
-                TrimmedBy::Longhorn { job, .. } => format!("RecurringJob {job}"),
+                TrimmedBy::Longhorn { .. } => "RecurringJob".to_owned(),
                 TrimmedBy::CsiAddons => "ReclaimSpaceCronJob".to_owned(),
                 TrimmedBy::CronJob { node, .. } => format!("CronJob on {node}"),
             },
@@ -272,11 +281,11 @@ pub(super) fn page(plan: &VolumesPlan) -> Page {
     }
     if !plan.volumes.is_empty() {
         page.push(Commands {
-            title: "to write the objects, and create them:".to_owned(),
+            title: "to write the objects, and create them (`kubectl delete -f` takes them back):".to_owned(),
             lines: format!(
                 "{}trimtab plan {} -o trims.yaml\nkubectl apply --dry-run=server -f trims.yaml\nkubectl apply -f trims.yaml",
                 if plan.is_piped {
-                    "kubectl get pv,pvc -A -o json | "
+                    "kubectl get ... -o json | "
                 } else {
                     ""
                 },

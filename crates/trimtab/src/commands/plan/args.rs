@@ -134,7 +134,7 @@ pub struct Plan {
         long,
         value_name = "FILE",
         help_heading = "Kubernetes",
-        conflicts_with_all = ["mounts", "apply", "undo", "status", "peers", "bundle", "cluster", "load", "fstab", "root"]
+        conflicts_with_all = ["mounts", "apply", "undo", "status", "peers", "node", "delay", "bundle", "cluster", "load", "fstab", "root"]
     )]
     pub volumes: Option<PathBuf>,
 
@@ -199,6 +199,14 @@ impl PlanFormat {
                 answer::Format::Html => Self::Html,
             },
         })
+    }
+
+    /// As [`Self::of_extension`], for objects of Kubernetes.
+    pub fn of_extension_for_kubernetes(extension: &str) -> Option<Self> {
+        match Self::of_extension(extension)? {
+            Self::Ansible => Some(Self::Kubernetes),
+            other => Some(other),
+        }
     }
 
     /// As the format of an answer; `None` for what other programs apply.

@@ -143,7 +143,7 @@ fn of_bundles(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Fleet
     }
     let mut remarks = read.remarks;
     let mut hosts = read.hosts;
-    hosts.sort_by_cached_key(|read| in_parts(&read.name));
+    hosts.sort_by_cached_key(|read| plan::number_order(&read.name));
     if let Some(nameless) = hosts
         .iter()
         .find(|read| read.host.platform.host_name.is_none())
@@ -252,25 +252,7 @@ fn today(
 
 /// Sorts names by the numbers in them: es2 before es10.
 fn in_order(names: &mut [String]) {
-    names.sort_by_cached_key(|name| in_parts(name));
-}
-
-fn in_parts(name: &str) -> Vec<(String, u64)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let digits = rest
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        let (word, after) = rest.split_at(digits);
-        let end = after
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(after.len());
-        let (number, after) = after.split_at(end);
-        parts.push((word.to_owned(), number.parse().unwrap_or(u64::MAX)));
-        rest = after;
-    }
-    parts
+    names.sort_by_cached_key(|name| plan::number_order(name));
 }
 
 #[cfg(test)]

@@ -21,12 +21,14 @@ pub fn run(arguments: &Plan, config: &Config) -> Result<ExitCode, CommandError> 
     }
     // Before anything is changed.
     let file = arguments.output.file();
-    let format = answer::resolve_format(arguments.format, file, None, PlanFormat::of_extension)?;
-    let mut format = format.unwrap_or(PlanFormat::Text);
-    if format == PlanFormat::Ansible && arguments.format.is_none() && arguments.volumes.is_some() {
-        // Both are YAML.
-        format = PlanFormat::Kubernetes;
-    }
+    // Both are YAML.
+    let of_extension = if arguments.volumes.is_some() {
+        PlanFormat::of_extension_for_kubernetes
+    } else {
+        PlanFormat::of_extension
+    };
+    let format = answer::resolve_format(arguments.format, file, None, of_extension)?;
+    let format = format.unwrap_or(PlanFormat::Text);
     let now = answer::generated_at()?;
     slots::validate(arguments)?;
     let fleet = fleet::of(arguments, config, now)?;

@@ -2,6 +2,7 @@
 
 use super::args::{Plan, words};
 use super::slots::{self, Wanted};
+use crate::commands::access::parse_endpoint;
 use crate::error::{CommandError, Kind};
 use crate::input;
 use jiff::Timestamp;
@@ -48,16 +49,16 @@ pub fn objects(arguments: &Plan, now: Timestamp) -> Result<String, CommandError>
     if plan.volumes.is_empty() {
         let message = match plan.left.as_slice() {
             [] => "no volume to plan: the list has none".to_owned(),
-            [first, ..] => format!(
-                "no volume to plan: {}: {} ({} looked at)",
+            [only] => format!("no volume to plan: {}: {}", only.volume, only.why),
+            [first, rest @ ..] => format!(
+                "no volume to plan: {}: {}; {} left out as well",
                 first.volume,
                 first.why,
-                units::count::counted(plan.left.len() as u64, "volume was", "volumes were")
+                units::count::counted(rest.len() as u64, "other is", "others are")
             ),
         };
-        return Err(
-            CommandError::new(Kind::Input, message).hint("without --format it tells why of each")
-        );
+        return Err(CommandError::new(Kind::Input, message)
+            .hint("the same call without --format lists them with their reasons"));
     }
     Ok(manifests(&plan))
 }
@@ -76,6 +77,10 @@ pub fn of_volumes(
     let listed = plan::read_volumes(&text).map_err(|error| {
         CommandError::new(Kind::Input, format!("{name}: {error}")).hint(EXAMPLE)
     })?;
+    if listed.volumes.is_empty() && listed.left.is_empty() {
+        let message = format!("{name}: no PersistentVolume is in the list");
+        return Err(CommandError::new(Kind::Input, message).hint(EXAMPLE));
+    }
     let mut listed = in_namespaces(arguments, listed)?;
     leave_out(arguments, &mut listed);
     let stagger = stagger(arguments, &listed)?;
@@ -114,6 +119,7 @@ pub fn of_volumes(
             claim: volume.claim.clone(),
             name: volume.name.clone(),
             by: trimmed_by(volume),
+            job: job(volume),
             slot: told,
             cron: slot.cron(),
         }
@@ -131,6 +137,7 @@ pub fn of_volumes(
         others,
         is_others_known: listed.has_jobs,
         is_labels_known: listed.has_claims,
+        is_addons_known: listed.has_addons,
         is_piped: path.as_os_str() == "-",
         image: arguments.image.clone(),
         require_green: arguments.require_green.clone(),
@@ -172,22 +179,28 @@ fn in_namespaces(arguments: &Plan, mut listed: Listed) -> Result<Listed, Command
     Ok(listed)
 }
 
-/// Volumes of nodes without `--image`, and those that no job can be named after.
+/// Volumes of nodes without `--image`, and those whose job would have too long a name, or that of another.
 fn leave_out(arguments: &Plan, listed: &mut Listed) {
     let mut names = BTreeSet::new();
+    let mut paths = BTreeSet::new();
     let mut why_not = |volume: &Volume| {
-        let is_too_long = match &volume.means {
-            Means::Local { path, node } if arguments.image.is_none() => {
+        if let Means::Local { path, node } = &volume.means {
+            if arguments.image.is_none() {
                 return Some(Why::NoImage {
                     path: path.clone(),
                     node: node.clone(),
                 });
             }
-            Means::Local { .. } => PREFIX.len() + volume.name.len() > CRON_JOB_NAME_MAX,
-            Means::CsiAddons => PREFIX.len() + volume.claim.len() > RECLAIM_NAME_MAX,
-            Means::Longhorn { volume, .. } => !names.insert(longhorn_job(volume)),
-        };
-        is_too_long.then_some(Why::NameTooLong)
+            if !paths.insert((node.clone(), path.clone())) {
+                return Some(Why::SamePath(path.clone()));
+            }
+        }
+        let name = job(volume);
+        let is_too_long = volume.means == Means::CsiAddons && name.len() > RECLAIM_NAME_MAX;
+        let namespace = (volume.means == Means::CsiAddons).then(|| volume.namespace.clone());
+        let kind = std::mem::discriminant(&volume.means);
+        let is_new = names.insert((format!("{kind:?}"), namespace, name));
+        (is_too_long || !is_new).then_some(Why::NameTooLong)
     };
     for volume in std::mem::take(&mut listed.volumes) {
         match why_not(&volume) {
@@ -200,10 +213,15 @@ fn leave_out(arguments: &Plan, listed: &mut Listed) {
     }
 }
 
-/// The job of a volume: as much of its name as fits, which is all of a UUID but its end.
-fn longhorn_job(volume: &str) -> String {
-    let fits = volume.len().min(LONGHORN_NAME_MAX - PREFIX.len());
-    let kept = volume.get(..fits).unwrap_or(volume);
+/// Name of the job that trims a volume: as much of the volume's as fits, which is all of a UUID but its end.
+fn job(volume: &Volume) -> String {
+    let (of, max) = match &volume.means {
+        Means::Longhorn { volume, .. } => (volume, LONGHORN_NAME_MAX),
+        Means::Local { .. } => (&volume.name, CRON_JOB_NAME_MAX),
+        Means::CsiAddons => (&volume.claim, usize::MAX),
+    };
+    let fits = of.len().min(max - PREFIX.len());
+    let kept = of.get(..fits).unwrap_or(of);
     format!("{PREFIX}{}", kept.trim_end_matches(['-', '.']))
 }
 
@@ -235,6 +253,28 @@ fn fits(arguments: &Plan, volumes: &[Volume]) -> Result<(), CommandError> {
     let usage = |message: String, hint: &'static str| {
         Err(CommandError::new(Kind::Usage, message).hint(hint))
     };
+    if let Some(url) = &arguments.require_green {
+        parse_endpoint(url, "--require-green")?;
+        if url.contains('@') {
+            return usage(
+                "--require-green: a password in it would be in the objects, for all to read"
+                    .to_owned(),
+                "leave it out; a cluster that asks for one is asked by trimtab on the nodes",
+            );
+        }
+    }
+    let is_image = |image: &String| {
+        !image.is_empty()
+            && image
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-._/:@".contains(&byte))
+    };
+    if let Some(image) = arguments.image.as_ref().filter(|image| !is_image(image)) {
+        return usage(
+            format!("--image {image:?}: expected the name of an image"),
+            "for example --image registry.example/trimtab:0.1.0",
+        );
+    }
     let longhorn = volumes
         .iter()
         .find(|volume| matches!(volume.means, Means::Longhorn { .. }));
@@ -288,7 +328,6 @@ fn trimmed_by(volume: &Volume) -> TrimmedBy {
             volume,
             is_labelled_by_claim,
         } => TrimmedBy::Longhorn {
-            job: longhorn_job(volume),
             volume: volume.clone(),
             is_labelled_by_claim: *is_labelled_by_claim,
         },
@@ -304,14 +343,10 @@ fn trimmed_by(volume: &Volume) -> TrimmedBy {
 fn others(listed: &Listed) -> Vec<OtherTrimmer> {
     let mut volumes = listed.volumes.iter();
     let has_longhorn = volumes.any(|volume| matches!(volume.means, Means::Longhorn { .. }));
-    let is_ours = |job: &Trimmer| {
+    let is_ours = |other: &Trimmer| {
         listed.volumes.iter().any(|volume| match &volume.means {
-            Means::Longhorn { volume, .. } => {
-                job.claim.is_none() && job.name == longhorn_job(volume)
-            }
-            Means::CsiAddons => {
-                job.namespace == volume.namespace && job.name == format!("{PREFIX}{}", volume.claim)
-            }
+            Means::Longhorn { .. } => other.claim.is_none() && other.name == job(volume),
+            Means::CsiAddons => other.namespace == volume.namespace && other.name == job(volume),
             Means::Local { .. } => false,
         })
     };
@@ -367,7 +402,8 @@ fn ends(job: &Trimmer) -> Vec<String> {
 
 fn left_words(left: &LeftOut) -> LeftVolume {
     let why = match &left.why {
-        Why::NotBound => "no claim has it".to_owned(),
+        Why::NotBound(phase) if phase.is_empty() => "not bound to a claim".to_owned(),
+        Why::NotBound(phase) => format!("{phase}, not bound to a claim"),
         Why::Block => "a block device; Kubernetes knows of no filesystem on it".to_owned(),
         Why::ReadOnly => "it is only read".to_owned(),
         Why::Discard => {
@@ -375,18 +411,22 @@ fn left_words(left: &LeftOut) -> LeftVolume {
              TRIM005`)"
                 .to_owned()
         }
-        Why::Shared(source) => format!("the server behind {source} trims it"),
+        Why::Shared(source) => format!("served by {source}: only the server can trim it"),
         Why::HostPath => {
             "a directory of its node: `trimtab plan MOUNT` there, for the filesystem that it \
              lies on"
                 .to_owned()
         }
+        Why::Device(node) => format!(
+            "a device of {node}, which the kubelet mounts elsewhere: `trimtab check` there finds it, and `trimtab plan` plans it"
+        ),
+        Why::SamePath(path) => format!("{path} of its node is planned already"),
         Why::NoNode => "not bound to one node by kubernetes.io/hostname".to_owned(),
         Why::NoMeans(driver) => format!(
             "no object of Kubernetes trims volumes of {driver}; `trimtab check` on their nodes tells whether they need it"
         ),
         Why::NameTooLong => "the job that trims it would need a longer name than it may have, or one that another job has".to_owned(),
-        Why::BadName => "a name or path in it fits no object of Kubernetes".to_owned(),
+        Why::BadName => "a name in it is not one of Kubernetes', or its path cannot be mounted in a pod".to_owned(),
         Why::NoImage { path, node } => format!(
             "a filesystem of {node}: install trimtab there and run `trimtab plan {path}`, or name an image of trimtab with \
              --image for a privileged CronJob"
