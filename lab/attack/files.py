@@ -54,7 +54,6 @@ def special(lab):
             "a series": ["ssd", "calibrate", path],
             "a state": ["shards", "reroute", "--state", path],
             "volumes": ["plan", "--volumes", path],
-            "a load": ["plan", "--load", path, "/data"],
         }
 
     kinds = {"a pipe": pipe, "a socket": folder / "socket", "a device": "/dev/zero", "a directory": folder / "config"}

@@ -75,7 +75,7 @@ fn object(kind: &str, object: Map<String, Value>) -> Result<Item, serde_json::Er
     })
 }
 
-/// What is null is as if it were not there; serde_json bounds the depth.
+/// What is null is as if it were not there; `serde_json` bounds the depth.
 fn leave_out_nulls(value: &mut Value) {
     match value {
         Value::Object(object) => {

@@ -8,7 +8,7 @@ mod volumes;
 pub use manifests::{CSI_ADDONS_RETRY_S, manifests};
 pub use nodes::{NodesPlan, PlannedNode, TrimsToday};
 pub use playbook::playbook;
-pub use volumes::{LeftVolume, OtherTrimmer, PlannedVolume, TrimmedBy, VolumesPlan};
+pub use volumes::{LeftVolume, ListedToo, OtherTrimmer, PlannedVolume, TrimmedBy, VolumesPlan};
 
 use crate::envelope::{Answer, Envelope};
 use nodes::{NAMED_MAX, slots, slots_lead};

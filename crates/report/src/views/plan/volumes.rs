@@ -26,12 +26,8 @@ pub struct VolumesPlan {
     pub left: Vec<LeftVolume>,
     /// Jobs that trim planned volumes already, or may.
     pub others: Vec<OtherTrimmer>,
-    /// Whether the list had jobs of the cluster at all.
-    pub is_others_known: bool,
-    /// Whether the list had objects that tell which drivers csi-addons trims.
-    pub is_addons_known: bool,
-    /// Whether the list had claims, whose labels may replace those of Longhorn's volumes.
-    pub is_labels_known: bool,
+    /// Other objects that the list had.
+    pub listed: ListedToo,
     /// Image of trimtab for volumes of nodes.
     #[serde(skip)]
     pub image: Option<String>,
@@ -44,6 +40,17 @@ pub struct VolumesPlan {
     /// Whether the list was read from standard input.
     #[serde(skip)]
     pub is_piped: bool,
+}
+
+/// What a list had besides volumes: what it had not was not looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ListedToo {
+    /// Jobs of csi-addons or Longhorn.
+    pub jobs: bool,
+    /// Objects that tell which drivers csi-addons trims.
+    pub addons: bool,
+    /// Claims, whose labels may replace those of Longhorn's volumes.
+    pub claims: bool,
 }
 
 /// A volume and its slot.
@@ -153,7 +160,7 @@ impl VolumesPlan {
                     .to_owned()
             });
         }
-        if has(|by| *by == TrimmedBy::CsiAddons) && !self.is_addons_known {
+        if has(|by| *by == TrimmedBy::CsiAddons) && !self.listed.addons {
             notes.push(
                 "The list has no CSIAddonsNode: whether csi-addons is installed, and trims volumes of this driver, was not looked \
                  at. `kubectl get csiaddonsnodes -A` shows them."
@@ -174,7 +181,7 @@ impl VolumesPlan {
                  time; what a snapshot holds is not freed, and newer releases purge snapshots after the trim."
                     .to_owned(),
             );
-            if !self.is_labels_known {
+            if !self.listed.claims {
                 notes.push(
                     "The list has no claims. On a claim with the label recurring-job.longhorn.io/source=enabled, the labels \
                      below would be taken back: `kubectl get pv,pvc -A -o json` tells them apart."
@@ -197,7 +204,7 @@ impl VolumesPlan {
                 ));
             }
         }
-        if !self.is_others_known && !self.volumes.is_empty() {
+        if !self.listed.jobs && !self.volumes.is_empty() {
             notes.push(
                 "The list has no jobs of csi-addons or Longhorn: whether one trims these volumes already was not looked at. \
                  `kubectl get reclaimspacecronjobs,recurringjobs.longhorn.io -A` shows them."

@@ -8,7 +8,8 @@ use crate::input;
 use jiff::Timestamp;
 use plan::{Every, LeftOut, Listed, Means, Slot, Trimmer, Volume, Why};
 use report::views::plan::{
-    CSI_ADDONS_RETRY_S, LeftVolume, OtherTrimmer, PlannedVolume, TrimmedBy, VolumesPlan, manifests,
+    CSI_ADDONS_RETRY_S, LeftVolume, ListedToo, OtherTrimmer, PlannedVolume, TrimmedBy, VolumesPlan,
+    manifests,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -135,9 +136,11 @@ pub fn of_volumes(
         zone: zone_name.clone(),
         left: listed.left.iter().map(left_words).collect(),
         others,
-        is_others_known: listed.has_jobs,
-        is_labels_known: listed.has_claims,
-        is_addons_known: listed.has_addons,
+        listed: ListedToo {
+            jobs: listed.has_jobs,
+            addons: listed.has_addons,
+            claims: listed.has_claims,
+        },
         is_piped: path.as_os_str() == "-",
         image: arguments.image.clone(),
         require_green: arguments.require_green.clone(),
