@@ -23,6 +23,7 @@ mod livefix;
 mod plan;
 mod plan_fleet;
 mod plan_kept;
+mod plan_recorded;
 mod plan_volumes;
 mod recorded;
 mod remedies;

@@ -197,8 +197,13 @@ fn scylla() -> Tree {
 
 /// All that is in `/etc`: names, kinds, modes, contents and targets.
 fn etc(tree: &Tree) -> Vec<String> {
+    etc_of(Path::new(&tree.path()))
+}
+
+/// The same, of a root.
+pub(crate) fn etc_of(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    let mut open = vec![Path::new(&tree.path()).join("etc")];
+    let mut open = vec![root.join("etc")];
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(folder).unwrap().flatten() {
             let path = entry.path();
