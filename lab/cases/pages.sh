@@ -40,4 +40,4 @@ cp /var/lib/trimtab/audit.jsonl "$out"/
 # As if that pass had taken two hours.
 grep '"mount_point":"/data"' "$out/audit.jsonl" | grep '"outcome":"complete"' | tail -1 |
     sed -E 's/"active_s":[0-9.e+-]+/"active_s":7200/' >>/var/lib/trimtab/audit.jsonl
-trimtab plan --fstab /data --pass 30min >$out/slow.text
+trimtab plan --fstab /data --pass 30min >"$out/slow.text"
