@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes bench-filesystems livefix test-livefix bench-livefix test-crafted
+.PHONY: install uninstall packages test-install test-packages demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes bench-filesystems livefix test-livefix bench-livefix test-crafted
 
 demo: release
 	@./lab/demo/demo.sh
@@ -10,6 +10,21 @@ demo: release
 # A static binary: no libraries wanted on the host that it looks at.
 release:
 	@./lab/release.sh
+
+# What `make release` built, with man pages, completions and units; nothing is enabled: DESTDIR= PREFIX=/usr.
+install uninstall:
+	@./packaging/install.sh $@
+
+test-install: build
+	@./packaging/test-install.sh
+
+# A deb, an rpm and an archive, in target/packages: needs Go.
+packages: release
+	@./packaging/build.sh
+
+# The deb in a fresh Debian 12: needs root, Go and debootstrap.
+test-packages: release
+	@./packaging/test-packages.sh
 
 # Killed passes and servers mostly wait, so they run beside each other. A guest computes all the time, on one
 # core: two at a time.
@@ -23,7 +38,7 @@ test: deps
 	@$(STAGE) --summary
 
 # What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.
-test-full: test deny fuzz-full lab test-ssd test-schedules test-shards test-desired test-crash test-crafted test-servers test-livefix test-ansible test-kubernetes
+test-full: test deny fuzz-full lab test-packages test-ssd test-schedules test-shards test-desired test-crash test-crafted test-servers test-livefix test-ansible test-kubernetes
 
 # Hostile users' files, bundles, histories, cluster states and servers against the static binary, with counts and
 # peak memory by command: needs root and python3, minutes. Another build: TRIMTAB=/somewhere/trimtab.
@@ -40,6 +55,7 @@ unit:
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --locked --lib --bins --tests
 	cargo test --workspace --locked --doc
 	cargo test --package bench --features mongodb --locked --lib -- mongodb commands
+	@$(MAKE) --no-print-directory test-install
 	@$(MAKE) --no-print-directory cases
 
 # Random and mutated inputs through every parser: a million, but no more than six seconds for each.
