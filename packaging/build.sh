@@ -14,9 +14,11 @@ STAGE=$(mktemp -d)
 trap 'rm -rf "$STAGE"' EXIT
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 VERSION=$("$TRIMTAB" --version | awk '{ print $2 }')
-case $(file -b "$TRIMTAB") in
-*aarch64*) NFPM_ARCH=arm64 ;;
-*) NFPM_ARCH=amd64 ;;
+# e_machine of the ELF header.
+case $(od -An -tx1 -j18 -N2 "$TRIMTAB") in
+*3e*00) NFPM_ARCH=amd64 ;;
+*b7*00) NFPM_ARCH=arm64 ;;
+*) echo "$TRIMTAB: expected a program for x86-64 or aarch64" >&2 && exit 1 ;;
 esac
 export STAGE SOURCE_DATE_EPOCH VERSION NFPM_ARCH TRIMTAB
 

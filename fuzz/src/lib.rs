@@ -10,6 +10,7 @@ mod outputs;
 mod runs;
 mod servers;
 mod trace;
+mod volumes;
 
 use bounded_http::{Credentials, Endpoint};
 use host::source::{Limits, read_bytes};
@@ -201,12 +202,8 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         name: "kubernetes-volumes",
-        run: kubernetes_volumes,
-        seeds: &[
-            "{\"kind\":\"List\",\"items\":[{\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"pv-1\"},\"spec\":{\"claimRef\":{\"namespace\":\"search\",\"name\":\"data-0\"},\"csi\":{\"driver\":\"driver.longhorn.io\",\"volumeHandle\":\"pv-1\"}},\"status\":{\"phase\":\"Bound\"}}]}",
-            "{\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"l\"},\"spec\":{\"claimRef\":{\"namespace\":\"a\",\"name\":\"b\"},\"local\":{\"path\":\"/mnt\"},\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"kubernetes.io/hostname\",\"operator\":\"In\",\"values\":[\"w\"]}]}]}}},\"status\":{\"phase\":\"Bound\"}}",
-            "{\"kind\":\"ReclaimSpaceCronJob\",\"metadata\":{\"name\":\"j\",\"namespace\":\"a\"},\"spec\":{\"schedule\":\"@weekly\",\"jobTemplate\":{\"spec\":{\"target\":{\"persistentVolumeClaim\":\"b\"}}}}}",
-        ],
+        run: volumes::lists,
+        seeds: volumes::LISTS,
     },
     Target {
         name: "cron-spec",
@@ -558,35 +555,6 @@ fn bundle(bytes: &[u8]) {
         ..Limits::default()
     };
     let _ = read_bytes(bytes, &limits);
-}
-
-/// No name that reaches a manifest breaks a line, or out of its quotes.
-fn kubernetes_volumes(input: &[u8]) {
-    let Ok(text) = std::str::from_utf8(input) else {
-        return;
-    };
-    let Ok(listed) = plan::read_volumes(text) else {
-        return;
-    };
-    let is_plain = |name: &str| {
-        let mut bytes = name.bytes();
-        !name.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
-    };
-    for volume in &listed.volumes {
-        assert!(is_plain(&volume.namespace) && is_plain(&volume.claim) && is_plain(&volume.name));
-        match &volume.means {
-            plan::Means::Longhorn { volume, .. } => assert!(is_plain(volume)),
-            plan::Means::Local { path, node } => {
-                assert!(
-                    is_plain(node) && path.starts_with('/') && !path.contains(char::is_control)
-                );
-            }
-            plan::Means::CsiAddons => {}
-        }
-    }
-    for left in &listed.left {
-        assert!(!left.what.contains(char::is_control));
-    }
 }
 
 /// Whatever parses is displayed so that it parses to the same value.

@@ -1,5 +1,6 @@
 //! Volumes of a Kubernetes cluster as `kubectl get pv -o json` lists them, and by what each can be trimmed.
 
+mod jobs;
 mod objects;
 
 use objects::{Item, PersistentVolume, ReclaimSpaceCronJob, RecurringJob};
@@ -42,7 +43,7 @@ pub struct Listed {
 }
 
 /// A bound volume with a filesystem.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {
     /// By what it is trimmed.
     pub means: Means,
@@ -55,7 +56,7 @@ pub struct Volume {
 }
 
 /// By what a volume is trimmed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Means {
     /// A `RecurringJob` of Longhorn.
     Longhorn {
@@ -135,6 +136,17 @@ pub struct Trimmer {
     pub claim: Option<String>,
 }
 
+impl Means {
+    /// Volumes of one kind are planned after each other.
+    fn kind(&self) -> u8 {
+        match self {
+            Self::Longhorn { .. } => 0,
+            Self::CsiAddons => 1,
+            Self::Local { .. } => 2,
+        }
+    }
+}
+
 impl Trimmer {
     /// Whether its names are such that they can be in a command.
     pub fn is_plain(&self) -> bool {
@@ -190,19 +202,18 @@ pub fn read_volumes(text: &str) -> Result<Listed, String> {
             Item::Other => {}
         }
     }
-    listed.volumes.sort();
-    listed.volumes.dedup();
-    let kind = |volume: &Volume| std::mem::discriminant(&volume.means);
-    // By kind as sorted, then as StatefulSets count.
-    let kinds: Vec<_> = listed.volumes.iter().map(kind).collect();
-    let rank = |volume: &Volume| kinds.iter().position(|known| *known == kind(volume));
     listed.volumes.sort_by_cached_key(|volume| {
-        (
-            rank(volume),
-            volume.namespace.clone(),
-            number_order(&volume.claim),
-        )
+        let Volume {
+            means,
+            namespace,
+            claim,
+            name,
+        } = volume;
+        // Claims as StatefulSets count.
+        let claim = number_order(claim);
+        (means.kind(), namespace.clone(), claim, name.clone())
     });
+    listed.volumes.dedup();
     Ok(listed)
 }
 

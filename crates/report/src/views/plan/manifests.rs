@@ -38,7 +38,10 @@ pub fn manifests(plan: &VolumesPlan) -> String {
     }
     for other in &plan.others {
         text.push_str("#\n");
-        comment(&mut text, &format!("End it first: {}.", other_words(other)));
+        comment(
+            &mut text,
+            &format!("Stop it first: {}.", other_words(other)),
+        );
         for line in &other.ends {
             let _ = writeln!(text, "#   {line}");
         }

@@ -169,8 +169,8 @@ impl VolumesPlan {
         }
         if has(|by| matches!(by, TrimmedBy::CsiAddons | TrimmedBy::Longhorn { .. })) {
             notes.push(
-                "Neither csi-addons nor Longhorn ends a trim that takes longer than its slot: name a --pass that is longer than \
-                 the longest that you have seen."
+                "Neither csi-addons nor Longhorn stops a trim that overruns its slot: choose a --pass longer than the longest \
+                 trim you have seen."
                     .to_owned(),
             );
         }
@@ -191,8 +191,8 @@ impl VolumesPlan {
         }
         if has(|by| matches!(by, TrimmedBy::CronJob { .. })) {
             notes.push(
-                "Pods that trim a node's own filesystem are privileged, in a namespace that allows it: whoever may create pods \
-                 there owns the nodes. Where you can install trimtab on the nodes, do that instead: `sudo trimtab plan \
+                "Pods that trim a node's own filesystem run privileged, in a namespace that allows it: anyone who can create \
+                 pods there has root on the nodes. Where you can install trimtab on the nodes, do that instead: `sudo trimtab plan \
                  --apply MOUNT`. What else trims there, such as the node's fstrim.timer, is not in this list: `trimtab check` on \
                  the node tells it."
                     .to_owned(),
@@ -259,7 +259,7 @@ pub(super) fn page(plan: &VolumesPlan) -> Page {
     }
     if !plan.others.is_empty() {
         page.push(List {
-            title: "These trim as well; end them first:".to_owned(),
+            title: "These jobs trim as well; stop them first:".to_owned(),
             items: plan.others.iter().map(other_words).collect(),
         });
         let ends: Vec<&str> = plan
@@ -269,7 +269,7 @@ pub(super) fn page(plan: &VolumesPlan) -> Page {
             .collect();
         if !ends.is_empty() {
             page.push(Commands {
-                title: "to end them:".to_owned(),
+                title: "to stop them:".to_owned(),
                 lines: ends.join("\n"),
             });
         }
@@ -341,8 +341,8 @@ fn lead(plan: &VolumesPlan) -> String {
     }
     let today = plan.overlap_with_stagger.map(|overlap| {
         format!(
-            " With one schedule for all, and csi-addons' shifts of up to {}, at least two would be, with a probability of {}, \
-             and then every week, since the shifts stay.",
+            " On one schedule, csi-addons' shifts of up to {} would let at least two overlap with a probability of {}, and then \
+             every week: a shift never changes.",
             seconds(plan.stagger_s),
             units::share::score(overlap)
         )

@@ -110,7 +110,7 @@ fn of_cluster(arguments: &Plan, config: &Config) -> Result<Fleet, CommandError> 
             .push(node.name.clone());
     }
     let mut remarks = vec![
-        "Slots are for hosts: where a host's name is not its node's, name it by --node.".to_owned(),
+        "Each host has one slot: where its name differs from its node's, pass --node.".to_owned(),
     ];
     let mut names = Vec::new();
     for (address, mut nodes) in by_address {

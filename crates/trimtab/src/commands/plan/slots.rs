@@ -186,7 +186,13 @@ pub fn shared(arguments: &Plan, wanted: Wanted<'_>) -> Result<Vec<Assigned>, Com
     let pass = pass(arguments);
     let passes = arguments.peers.len().saturating_mul(wanted.mounts);
     let len_s = plan::slot_len_s(pass.as_secs());
-    Ok(one_each(arguments, wanted, (passes, len_s))?
+    let slots = one_each(arguments, wanted, (passes, len_s)).map_err(|error| {
+        error.hint(
+            "a slot is a pass and a margin: widen --window, add --days, or name a shorter --pass (a pass that does not \
+             finish goes on a week later)",
+        )
+    })?;
+    Ok(slots
         .into_iter()
         .map(|slot| Assigned {
             slot,
@@ -198,7 +204,7 @@ pub fn shared(arguments: &Plan, wanted: Wanted<'_>) -> Result<Vec<Assigned>, Com
 /// Returns a slot of so many seconds for each pass.
 ///
 /// # Errors
-/// When there are more than fit.
+/// When there are more than fit; the caller knows the way out.
 pub fn one_each(
     arguments: &Plan,
     wanted: Wanted<'_>,
@@ -206,10 +212,7 @@ pub fn one_each(
 ) -> Result<Vec<Slot>, CommandError> {
     assign(&Hours::of(arguments), wanted, passes, &[]).map_err(|refusal| {
         let message = format!("no plan without overlaps: {refusal}");
-        CommandError::new(Kind::Input, message).hint(
-            "a slot is a pass and a margin: widen --window, add --days, or name a shorter --pass (a pass that does not \
-             finish goes on a week later)",
-        )
+        CommandError::new(Kind::Input, message)
     })
 }
 

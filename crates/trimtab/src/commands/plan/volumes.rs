@@ -19,21 +19,11 @@ use std::time::Duration;
 const BYTES_MAX: u64 = 256 << 20;
 /// By how much csi-addons shifts a schedule at most (`cronjob-stagger-window`, since 2026).
 const STAGGER: Duration = Duration::from_hours(2);
-/// csi-addons' shortest timeout.
-const TIMEOUT_MIN: Duration = Duration::from_mins(1);
 /// Longhorn's manager ends fstrim then.
 const LONGHORN_PASS_MAX: Duration = Duration::from_hours(1);
 /// Longhorn's job gives a trim up after a minute, though it goes on, and is started three times more, after 10, 20 and 40
 /// seconds: the last trim begins 250 s after the first (`HTTPClientTimout`, `CronJobBackoffLimit`).
 const LONGHORN_RETRIES: Duration = Duration::from_mins(5);
-/// Longest name of a `CronJob`: pods add to it.
-const CRON_JOB_NAME_MAX: usize = 52;
-/// Longest name of a `ReclaimSpaceCronJob`: its jobs add a time to it, and names end at 253 characters.
-const RECLAIM_NAME_MAX: usize = 242;
-/// Longest name of a `RecurringJob` (`NameMaximumLength` in Longhorn's datastore).
-const LONGHORN_NAME_MAX: usize = 40;
-/// Before the names of all objects.
-const PREFIX: &str = "trimtab-";
 const EXAMPLE: &str =
     "for example: kubectl get pv,pvc -A -o json | trimtab plan --volumes - --format kubernetes";
 
@@ -83,7 +73,7 @@ pub fn of_volumes(
         return Err(CommandError::new(Kind::Input, message).hint(EXAMPLE));
     }
     let mut listed = in_namespaces(arguments, listed)?;
-    leave_out(arguments, &mut listed);
+    listed.leave_out(arguments.image.is_some());
     let stagger = stagger(arguments, &listed)?;
     fits(arguments, &listed.volumes)?;
     let (zone, zone_name) = slots::zone(arguments, None);
@@ -112,7 +102,6 @@ pub fn of_volumes(
         .iter()
         .filter(|volume| volume.means == Means::CsiAddons)
         .count();
-    let others = others(&listed);
     let planned = |(volume, slot): (&Volume, &Slot)| {
         let told = slots::planned_node(&volume.claim, slot, &zone, Some(&zone_name), now);
         PlannedVolume {
@@ -120,7 +109,7 @@ pub fn of_volumes(
             claim: volume.claim.clone(),
             name: volume.name.clone(),
             by: trimmed_by(volume),
-            job: job(volume),
+            job: volume.job(),
             slot: told,
             cron: slot.cron(),
         }
@@ -135,7 +124,7 @@ pub fn of_volumes(
         volumes: listed.volumes.iter().zip(&assigned).map(planned).collect(),
         zone: zone_name.clone(),
         left: listed.left.iter().map(left_words).collect(),
-        others,
+        others: listed.others().into_iter().map(other).collect(),
         listed: ListedToo {
             jobs: listed.has_jobs,
             addons: listed.has_addons,
@@ -182,52 +171,6 @@ fn in_namespaces(arguments: &Plan, mut listed: Listed) -> Result<Listed, Command
     Ok(listed)
 }
 
-/// Volumes of nodes without `--image`, and those whose job would have too long a name, or that of another.
-fn leave_out(arguments: &Plan, listed: &mut Listed) {
-    let mut names = BTreeSet::new();
-    let mut paths = BTreeSet::new();
-    let mut why_not = |volume: &Volume| {
-        if let Means::Local { path, node } = &volume.means {
-            if arguments.image.is_none() {
-                return Some(Why::NoImage {
-                    path: path.clone(),
-                    node: node.clone(),
-                });
-            }
-            if !paths.insert((node.clone(), path.clone())) {
-                return Some(Why::SamePath(path.clone()));
-            }
-        }
-        let name = job(volume);
-        let is_too_long = volume.means == Means::CsiAddons && name.len() > RECLAIM_NAME_MAX;
-        let namespace = (volume.means == Means::CsiAddons).then(|| volume.namespace.clone());
-        let kind = std::mem::discriminant(&volume.means);
-        let is_new = names.insert((format!("{kind:?}"), namespace, name));
-        (is_too_long || !is_new).then_some(Why::NameTooLong)
-    };
-    for volume in std::mem::take(&mut listed.volumes) {
-        match why_not(&volume) {
-            None => listed.volumes.push(volume),
-            Some(why) => listed.left.push(LeftOut {
-                what: format!("{}/{}", volume.namespace, volume.claim),
-                why,
-            }),
-        }
-    }
-}
-
-/// Name of the job that trims a volume: as much of the volume's as fits, which is all of a UUID but its end.
-fn job(volume: &Volume) -> String {
-    let (of, max) = match &volume.means {
-        Means::Longhorn { volume, .. } => (volume, LONGHORN_NAME_MAX),
-        Means::Local { .. } => (&volume.name, CRON_JOB_NAME_MAX),
-        Means::CsiAddons => (&volume.claim, usize::MAX),
-    };
-    let fits = of.len().min(max - PREFIX.len());
-    let kept = of.get(..fits).unwrap_or(of);
-    format!("{PREFIX}{}", kept.trim_end_matches(['-', '.']))
-}
-
 fn stagger(arguments: &Plan, listed: &Listed) -> Result<Duration, CommandError> {
     let mut volumes = listed.volumes.iter();
     if !volumes.any(|volume| volume.means == Means::CsiAddons) {
@@ -258,13 +201,6 @@ fn fits(arguments: &Plan, volumes: &[Volume]) -> Result<(), CommandError> {
     };
     if let Some(url) = &arguments.require_green {
         parse_endpoint(url, "--require-green")?;
-        if url.contains('@') {
-            return usage(
-                "--require-green: a password in it would be in the objects, for all to read"
-                    .to_owned(),
-                "leave it out; a cluster that asks for one is asked by trimtab on the nodes",
-            );
-        }
     }
     let is_image = |image: &String| {
         !image.is_empty()
@@ -316,12 +252,6 @@ fn fits(arguments: &Plan, volumes: &[Volume]) -> Result<(), CommandError> {
             "name an hour or less",
         );
     }
-    if slots::pass(arguments) < TIMEOUT_MIN {
-        return usage(
-            "--pass: expected a minute or more".to_owned(),
-            "for example --pass 20min",
-        );
-    }
     Ok(())
 }
 
@@ -342,26 +272,8 @@ fn trimmed_by(volume: &Volume) -> TrimmedBy {
     }
 }
 
-/// Jobs that trim planned volumes and are not of this plan, or that an earlier plan made for others, in the same slots.
-fn others(listed: &Listed) -> Vec<OtherTrimmer> {
-    let mut volumes = listed.volumes.iter();
-    let has_longhorn = volumes.any(|volume| matches!(volume.means, Means::Longhorn { .. }));
-    let is_ours = |other: &Trimmer| {
-        listed.volumes.iter().any(|volume| match &volume.means {
-            Means::Longhorn { .. } => other.claim.is_none() && other.name == job(volume),
-            Means::CsiAddons => other.namespace == volume.namespace && other.name == job(volume),
-            Means::Local { .. } => false,
-        })
-    };
-    let meets = |job: &Trimmer| {
-        let is_planned = |claim: &String| {
-            let mut volumes = listed.volumes.iter();
-            volumes.any(|volume| volume.namespace == job.namespace && volume.claim == *claim)
-        };
-        // Slots of another call are the same.
-        job.name.starts_with(PREFIX) || job.claim.as_ref().map_or(has_longhorn, is_planned)
-    };
-    let told = |job: &Trimmer| OtherTrimmer {
+fn other(job: &Trimmer) -> OtherTrimmer {
+    OtherTrimmer {
         job: format!("{} {}/{}", job.kind, job.namespace, job.name),
         schedule: job.schedule.clone(),
         trims: match &job.claim {
@@ -373,11 +285,7 @@ fn others(listed: &Listed) -> Vec<OtherTrimmer> {
         } else {
             Vec::new()
         },
-    };
-    let jobs = listed.trimmers.iter();
-    jobs.filter(|job| !is_ours(job) && meets(job))
-        .map(told)
-        .collect()
+    }
 }
 
 /// csi-addons makes a job of an annotation anew if it is deleted: docs/reclaimspace.md there.
@@ -385,7 +293,7 @@ fn ends(job: &Trimmer) -> Vec<String> {
     let Trimmer {
         namespace, name, ..
     } = job;
-    if job.claim.is_none() || name.starts_with(PREFIX) {
+    if job.claim.is_none() || job.is_of_a_plan() {
         let kind = if job.claim.is_none() {
             "recurringjobs.longhorn.io"
         } else {
@@ -421,15 +329,20 @@ fn left_words(left: &LeftOut) -> LeftVolume {
                 .to_owned()
         }
         Why::Device(node) => format!(
-            "a device of {node}, which the kubelet mounts elsewhere: `trimtab check` there finds it, and `trimtab plan` plans it"
+            "a device of {node}, which the kubelet mounts elsewhere: install trimtab there and run `trimtab plan`"
         ),
         Why::SamePath(path) => format!("{path} of its node is planned already"),
         Why::NoNode => "not bound to one node by kubernetes.io/hostname".to_owned(),
         Why::NoMeans(driver) => format!(
             "no object of Kubernetes trims volumes of {driver}; `trimtab check` on their nodes tells whether they need it"
         ),
-        Why::NameTooLong => "the job that trims it would need a longer name than it may have, or one that another job has".to_owned(),
-        Why::BadName => "a name in it is not one of Kubernetes', or its path cannot be mounted in a pod".to_owned(),
+        Why::NameTooLong => {
+            "its job would have a name that is too long, or that another job has".to_owned()
+        }
+        Why::BadName => {
+            "a name in it is not one of Kubernetes', or its path cannot be mounted in a pod"
+                .to_owned()
+        }
         Why::NoImage { path, node } => format!(
             "a filesystem of {node}: install trimtab there and run `trimtab plan {path}`, or name an image of trimtab with \
              --image for a privileged CronJob"
