@@ -169,7 +169,8 @@ pub fn read_volumes(text: &str) -> Result<Listed, String> {
     }
     let mut items = Vec::new();
     for document in serde_json::Deserializer::from_str(text).into_iter::<objects::Document>() {
-        let document = document.map_err(|error| error.to_string())?;
+        let document =
+            document.map_err(|error| format!("expected the JSON that kubectl prints: {error}"))?;
         items.extend(document.items()?);
     }
     if items.is_empty() && text.trim().is_empty() {
