@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: install uninstall packages test-install test-packages demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes bench-filesystems livefix test-livefix bench-livefix test-crafted
+.PHONY: install uninstall packages test-install test-packages demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes test-monitoring test-fleet bench-filesystems livefix test-livefix bench-livefix test-crafted
 
 demo: release
 	@./lab/demo/demo.sh
@@ -38,7 +38,7 @@ test: deps
 	@$(STAGE) --summary
 
 # What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.
-test-full: test deny fuzz-full lab test-packages test-ssd test-schedules test-shards test-desired test-crash test-crafted test-servers test-livefix test-ansible test-kubernetes
+test-full: test deny fuzz-full lab test-packages test-ssd test-schedules test-shards test-desired test-crash test-crafted test-servers test-livefix test-ansible test-kubernetes test-monitoring test-fleet
 
 # Hostile users' files, bundles, histories, cluster states and servers against the static binary, with counts and
 # peak memory by command: needs root and python3, minutes. Another build: TRIMTAB=/somewhere/trimtab.
@@ -162,6 +162,14 @@ test-ansible: build
 # minutes the first time.
 test-kubernetes: build
 	@./lab/plan/kubernetes.sh
+
+# The metrics, alerts and runs of `check --format openmetrics` under Debian's node_exporter and Prometheus: two minutes.
+test-monitoring: build
+	@./lab/monitoring/test.sh
+
+# 100 and 1,000 made bundles in one answer and every format, with seconds and memory, and its page in Chromium: minutes.
+test-fleet: build
+	@./lab/fleet/test.sh
 
 # What the articles' curve and log of disks must yield, and the docs' pages followed line by line: lab/explain-cases/README.md.
 cases: build

@@ -36,6 +36,7 @@ ps:procps the real servers
 iostat:sysstat recordings of real trims
 /usr/share/i18n/locales/ja_JP:locales recordings of real trims
 openssl:openssl the real servers behind TLS
+faketime:faketime a year of checks for a real Prometheus
 /usr/lib/x86_64-linux-gnu/nbdkit/plugins/nbdkit-python-plugin.so:nbdkit-plugin-python the disk models
 "
 PATH=$PATH:/usr/sbin:/sbin

@@ -63,7 +63,12 @@ inside trimtab --version >/dev/null
 ok "it stays where its plan cannot be taken back"
 inside dpkg -i /root/trimtab.deb >>"$root.said"
 rm "$root/var/lib/trimtab/plan.json"
+wants=$root/etc/systemd/system/timers.target.wants
+had_wants=$([ ! -d "$wants" ] || echo yes)
+mkdir -p "$wants"
+ln -s /usr/lib/systemd/system/trimtab-metrics.timer "$wants"
 inside dpkg -r trimtab >"$root.said"
+[ -n "$had_wants" ] || rmdir -p --ignore-fail-on-non-empty "$wants"
 [ ! -e "$root/usr/bin/trimtab" ]
 inside dpkg -P trimtab >"$root.said"
 rm "$root/etc/trimtab.toml"

@@ -443,7 +443,7 @@ def names(lab):
             "job": {"etc/cron.d/x": f"5 5 * * 0 root fstrim '/srv{text}'\n"},
         }.items():
             root = root_with(lab, f"root-{what}-{place}".replace(" ", "-"), {**base, **files})
-            for form in ["text", "markdown", "nagios", "sarif", "json"]:
+            for form in ["text", "markdown", "nagios", "openmetrics", "sarif", "json"]:
                 lab.case(f"M5 {place}, {what}, {form}", ["check", "--root", root, "--format", form, *(["-v"] if form == "text" else [])])
         quoted = '"' + f"ms{text}" + '"'
         csv = series(lab, f"names-{len(text)}.csv", header=f"time,{quoted}")

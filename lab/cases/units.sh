@@ -62,6 +62,16 @@ cp /var/lib/trimtab/audit.jsonl "$out"/
 date -s '2026-11-23 01:59:58'
 finished trimtab-bench-nightly@page.service >"$out"/nightly.show
 systemctl show trimtab-bench-facts.service -p Result -p ExecMainStatus >"$out"/facts.show
+# What Prometheus scrapes: written by the unit as packaged, of this host as it is.
+mkdir -p /var/lib/prometheus/node-exporter
+# An instance of a template is a job of this host once it is enabled.
+systemctl enable 'trimtab-trim@mnt-data.timer'
+systemctl start trimtab-metrics.timer
+systemctl start trimtab-metrics.service || true
+systemctl disable 'trimtab-trim@mnt-data.timer'
+systemctl show trimtab-metrics.service -p Result -p ExecMainStatus >"$out"/metrics.show
+stat -c '%U %a %n' /var/lib/prometheus/node-exporter/* >"$out"/metrics.files
+cp /var/lib/prometheus/node-exporter/trimtab.prom "$out"/ || true
 cat "$out"/*.show
 cp -r /var/lib/trimtab-bench/page "$out"/
 cp /run/trimtab-bench/host.tar.zst "$out"/facts.tar.zst

@@ -54,6 +54,12 @@ expect "the facts were written" in_file facts.show '^ExecMainStatus=0'
 expect "root owns them, and the benchmark's group alone reads them" in_file owners '^root trimtab-bench 640 /run/.*tar.zst$'
 beside=$(zstd -dcq "$out/facts.tar.zst" | tar -xO --wildcards '*trimtab/bench.json' || true)
 expect "and they tell of that trim" grep -q '"/mnt/data":{"ended_at"' <<<"$beside"
+expect "the metrics were written" in_file metrics.show '^ExecMainStatus=0'
+expect "by rename, for others to read" [ "$(cat "$out/metrics.files")" = "root 644 /var/lib/prometheus/node-exporter/trimtab.prom" ]
+expect "they tell of that trim" in_file trimtab.prom '^trimtab_trim_pass_complete{mountpoint="/mnt/data"} 1'
+expect "and when it goes on" in_file trimtab.prom \
+    '^trimtab_job_next_start_timestamp_seconds{name="trimtab-trim@mnt-data.timer",work="trim"} 17[0-9]*$'
+expect "a check in the unit sees what one outside of it sees" in_file trimtab.prom '^trimtab_check_could_tell 1'
 expect "the night's trial runs as a user of its own" in_file nightly.show '^RanAs=trimtab-bench'
 # 1: a trial that is INVALID, as may be on a machine that does more than that.
 expect "and ends well" in_file nightly.show '^ExecMainStatus=[01]$'
@@ -76,5 +82,6 @@ expect "which is a pass of /data" in_file audit.jsonl '"mount_point":"/data".*"o
 exposed_at_most() { systemd-analyze security --offline=true --no-pager --threshold="$1" "packaging/$2" | tail -n 1; }
 expect "the nightly has what needs no right of root" exposed_at_most 20 trimtab-bench-nightly@.service
 expect "its facts have what needs no mount namespace" exposed_at_most 40 trimtab-bench-facts.service
+expect "and so have the metrics" exposed_at_most 45 trimtab-metrics.service
 expect "and so has the trim" exposed_at_most 45 trimtab-trim@.service
 finish

@@ -1,8 +1,10 @@
 use crate::coverage::Coverage;
+use crate::shared::{self, HOSTS_MIN};
 use crate::views::cluster;
-use facts::host::{DeviceKind, Platform};
+use facts::host::{BlockDevice, DeviceKind, Platform};
 use facts::{Cluster, Finding, Host, Severity, Skipped};
 use jiff::Timestamp;
+use rules::Meetings;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -32,6 +34,8 @@ pub struct CheckReport<'a> {
     pub rule_docs: &'a [RuleInfo],
     /// Source of the facts: `live`, `bundle host.tar.zst`, `directory /mnt/root`.
     pub source: String,
+    /// On which of several hosts jobs keep the disks busy at the same time.
+    pub meetings: Meetings,
     /// Version of trimtab.
     pub tool_version: String,
     /// When the report was made.
@@ -159,6 +163,7 @@ impl<'a> CheckReport<'a> {
             .skipped
             .iter()
             .map(|skip| (skip.host.as_deref(), skip.what.as_str()))
+            .filter(|(host, _)| host.is_none() || hosts.contains(host))
             .collect();
         let cluster_rules: HashSet<&str> = self
             .rule_docs
@@ -213,7 +218,12 @@ impl<'a> CheckReport<'a> {
             several => {
                 let names: Vec<&str> = several.iter().map(|host| &*host.name).collect();
                 let names = list::list_up_to(&names, NAMES_MAX);
-                Some(format!("{} ({names})", count(several.len(), "host")))
+                let number = count(several.len(), "host");
+                let worst = shared::worst(self.findings);
+                Some(match worst.filter(|_| several.len() >= HOSTS_MIN) {
+                    Some(worst) => format!("{number} (worst: {worst})"),
+                    None => format!("{number} ({names})"),
+                })
             }
         };
         let on: Vec<String> = hosts
@@ -367,7 +377,20 @@ pub(crate) fn describe_absence(coverage: Coverage) -> String {
     }
 }
 
-/// Returns the number of drives that the kernels see, without loop devices and zram.
+/// Whether the kernel sees a drive in it, and not a loop device or zram.
+pub(crate) fn is_drive(device: &BlockDevice) -> bool {
+    matches!(
+        device.kind,
+        DeviceKind::Nvme { .. }
+            | DeviceKind::Scsi { .. }
+            | DeviceKind::VirtioBlk { .. }
+            | DeviceKind::Xen
+            | DeviceKind::Mmc
+            | DeviceKind::Network { .. }
+    )
+}
+
+/// Returns the number of drives that the kernels see.
 fn describe_drives<'a>(hosts: impl IntoIterator<Item = &'a Host>) -> String {
     let mut drives = 0;
     let mut is_known = false;
@@ -376,17 +399,7 @@ fn describe_drives<'a>(hosts: impl IntoIterator<Item = &'a Host>) -> String {
         drives += host
             .devices
             .iter()
-            .filter(|device| {
-                matches!(
-                    device.kind,
-                    DeviceKind::Nvme { .. }
-                        | DeviceKind::Scsi { .. }
-                        | DeviceKind::VirtioBlk { .. }
-                        | DeviceKind::Xen
-                        | DeviceKind::Mmc
-                        | DeviceKind::Network { .. }
-                )
-            })
+            .filter(|device| is_drive(device))
             .count();
     }
     if is_known {
@@ -468,6 +481,7 @@ mod tests {
         rules_run: &'a [&'a str],
     ) -> CheckReport<'a> {
         CheckReport {
+            meetings: Meetings::default(),
             hosts: hosts.to_vec(),
             cluster: None,
             findings: &[],

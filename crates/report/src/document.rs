@@ -9,6 +9,7 @@ use facts::cluster::Flavour;
 use facts::host::{BlockDevice, DeviceKind, Mount, Platform, Store, StoreEngine, StoreState};
 use facts::{Cluster, Finding, Host, Layer};
 use jiff::Timestamp;
+use rules::Meeting;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -44,10 +45,31 @@ pub struct CheckResult<'a> {
     /// theirs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostRow<'a>>,
+    /// On which of several hosts jobs that keep the disks busy start at the same time, the most hosts first: of each kind
+    /// of work the largest meeting within five weeks. Left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub meetings: Vec<MeetingRow<'a>>,
     /// Stores found on the host, and data paths given by hand; of several hosts, see `hosts`.
     pub stores: Vec<StoreRow<'a>>,
     /// Mounts with their stacks, without pseudo filesystems; of several hosts, see `hosts`.
     pub mounts: Vec<MountRow<'a>>,
+}
+
+/// Hosts on which jobs start at the same time.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct MeetingRow<'a> {
+    /// What the jobs do: `trim`, `RAID check`, `scrub`, `backup`, `drive self-test`.
+    pub work: &'a str,
+    /// The hosts, as in `name` of `hosts`.
+    pub hosts: &'a [String],
+    /// The names of the jobs, each once.
+    pub jobs: &'a [String],
+    /// Start of the first meeting, RFC 3339 in UTC.
+    pub earliest: Timestamp,
+    /// End of the first meeting: none of its jobs starts later.
+    pub latest: Timestamp,
+    /// Whether they certainly meet, whatever random delays they have.
+    pub is_certain: bool,
 }
 
 /// One of several hosts.
@@ -247,6 +269,12 @@ impl<'a> CheckResult<'a> {
                 ([], None) => host.read_at,
             },
             hosts,
+            meetings: report
+                .meetings
+                .meetings
+                .iter()
+                .map(MeetingRow::of)
+                .collect(),
             cluster: report.cluster.map(ClusterRow::of),
             stores: host.stores.iter().map(StoreRow::of).collect(),
             mounts,
@@ -260,6 +288,19 @@ impl<'a> CheckResult<'a> {
                 report.source.clone(),
                 result,
             )
+        }
+    }
+}
+
+impl<'a> MeetingRow<'a> {
+    fn of(meeting: &'a Meeting) -> Self {
+        Self {
+            work: meeting.work,
+            hosts: &meeting.hosts,
+            jobs: &meeting.jobs,
+            earliest: meeting.earliest,
+            latest: meeting.latest,
+            is_certain: meeting.is_certain,
         }
     }
 }

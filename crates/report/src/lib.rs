@@ -1,5 +1,5 @@
 //! Renders the results of all commands. `trimtab check` is rendered as text for a terminal, JSON,
-//! Markdown for a ticket, HTML, SARIF 2.1.0 and Nagios plugin output; `trimtab explain` as text
+//! Markdown for a ticket, HTML, SARIF 2.1.0, Nagios plugin output and metrics; `trimtab explain` as text
 //! with charts, JSON and a page (see [`explain`]); `trimtab trim` as pages and a stream of JSON
 //! lines (see [`trim`](crate::trim)).
 //!
@@ -18,19 +18,23 @@ mod document;
 mod envelope;
 pub mod explain;
 mod nagios;
+mod openmetrics;
 mod render;
 mod sarif;
+mod shared;
 pub mod trim;
 pub mod views;
 
 pub use check::{CheckAnswer, CheckReport, CheckedHost, Counts, RuleInfo, Suppressed};
 pub use coverage::Coverage;
 pub use document::{
-    CheckResult, ClusterRow, DiscardRow, HostRow, LayerRow, MountRow, StoreRow, SuppressedRow, json,
+    CheckResult, ClusterRow, DiscardRow, HostRow, LayerRow, MeetingRow, MountRow, StoreRow,
+    SuppressedRow, json,
 };
 pub use envelope::{Answer, Envelope, schema_of};
 pub use explain::{ExplainReport, ExplainResult};
 pub use nagios::{NagiosStatus, nagios, nagios_error, nagios_status};
+pub use openmetrics::openmetrics;
 pub use render::{TextOptions, html, markdown, text};
 pub use sarif::sarif;
 pub use views::explain::{ExplainDetail, page as explain_page};

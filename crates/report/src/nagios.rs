@@ -2,6 +2,7 @@
 //! Plugins Development Guidelines, "Plugin Output for Nagios".
 
 use crate::check::{CheckReport, by_severity, severity_word};
+use crate::shared::{self, HOSTS_MIN};
 use facts::{Finding, Severity};
 use std::fmt::Write as _;
 use units::count;
@@ -81,10 +82,30 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
     }
     let mut out = format!("TRIMTAB {} - {}", status.word(), said.join(", "));
     // Notes do not raise an alarm, so leave them out of its line.
-    let mut named: Vec<String> = findings
+    let is_alarm = |finding: &Finding| finding.severity > Severity::Info;
+    let groups = shared::shared(report.findings);
+    // What each finding is about; of many hosts, those of one kind together.
+    let all: Vec<(&Finding, String)> = if report.hosts.len() < HOSTS_MIN {
+        findings
+            .iter()
+            .map(|finding| (*finding, subject(finding)))
+            .collect()
+    } else {
+        let of_clusters = findings.iter().filter(|finding| finding.cluster.is_some());
+        let of_clusters = of_clusters.map(|finding| (*finding, subject(finding)));
+        let of_hosts = groups.iter().map(|group| {
+            let about = match group.hosts.as_slice() {
+                [only] => format!("{only}:{}", group.first.subject),
+                hosts => format!("{} hosts", hosts.len()),
+            };
+            (group.first, about)
+        });
+        of_clusters.chain(of_hosts).collect()
+    };
+    let mut named: Vec<String> = all
         .iter()
-        .filter(|finding| finding.severity > Severity::Info)
-        .map(|finding| shown(&format!("{} {}", finding.rule, subject(finding))))
+        .filter(|(finding, _)| is_alarm(finding))
+        .map(|(finding, about)| shown(&format!("{} {about}", finding.rule)))
         .collect();
     if named.len() > NAMED_MAX {
         let more = named.len() - NAMED_MAX;
@@ -104,14 +125,9 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
         report.skipped.len()
     );
 
-    let found = findings.iter().map(|finding| {
-        format!(
-            "{} {} {}: {}",
-            severity_word(finding.severity),
-            finding.rule,
-            subject(finding),
-            finding.title
-        )
+    let found = all.iter().map(|(finding, about)| {
+        let severity = severity_word(finding.severity);
+        format!("{severity} {} {about}: {}", finding.rule, finding.title)
     });
     let skipped = report.skipped.iter().map(|skip| match &skip.host {
         Some(host) => format!("skipped {}: {}: {}", host, skip.what, skip.why),

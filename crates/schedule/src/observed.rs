@@ -115,20 +115,23 @@ impl Log {
         }
     }
 
-    /// Returns the log of a host's timers, each of which starts the service of its own name, as a monitoring system
-    /// recorded them between two times. `None` if none started.
-    pub fn of_timers(
+    /// Returns the log of a host's jobs as a monitoring system recorded them between two times: systemd's timers, each of
+    /// which starts the service of its own name, and others by their names as [`Job::name`] has them. `None` if none
+    /// started.
+    pub fn of_metrics(
         source: &str,
         host: &str,
         (from, until): (Timestamp, Timestamp),
-        timers: &[(String, Vec<Timestamp>)],
+        jobs: &[(String, Vec<Timestamp>)],
     ) -> Option<Self> {
         let mut pairs = RunPairer::new(source, Seen::Metric);
-        for (timer, starts) in timers {
-            let stem = timer.strip_suffix(".timer").unwrap_or(timer);
-            let service = format!("{stem}.service");
+        for (job, starts) in jobs {
+            let subject = match job.strip_suffix(".timer") {
+                Some(stem) => Subject::Unit(format!("{stem}.service")),
+                None => Subject::Named(job.clone()),
+            };
             for at in starts.iter().filter(|at| (from..=until).contains(at)) {
-                let started = LogEvent::Starts(Subject::Unit(service.clone()));
+                let started = LogEvent::Starts(subject.clone());
                 if !pairs.push(*at, 0, Some(host), Some(started)) {
                     break;
                 }

@@ -2,7 +2,7 @@
 
 mod answer;
 mod disks;
-mod timers;
+mod jobs;
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 pub use disks::{DiskQuery, read_disks};
-pub use timers::{TimerStarts, timer_starts};
+pub use jobs::{JobStarts, job_starts};
 
 /// Maximum number of points per series in a response ("exceeded maximum resolution of 11,000 points per
 /// timeseries").

@@ -4,6 +4,7 @@
 use crate::layers::LayerCount;
 use crate::request::Request;
 use crate::summary::PassSummary;
+use facts::host::TrimPasses;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -11,6 +12,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 const SCHEMA: &str = "trimtab.audit/1";
+/// The outcome of a pass over the whole filesystem.
+const COMPLETE: &str = "complete";
 /// Only this much of the end of the log is read.
 const TAIL_BYTES: u64 = 1 << 20;
 
@@ -105,6 +108,8 @@ pub struct Earlier {
 #[derive(Deserialize)]
 struct Line {
     key: String,
+    #[serde(default)]
+    mount_point: String,
     outcome: String,
     ended_at: Timestamp,
     #[serde(default)]
@@ -117,10 +122,22 @@ struct Line {
     boot_id: Option<String>,
     #[serde(default)]
     written_bytes: BTreeMap<String, u64>,
+    #[serde(default)]
+    discarded_bytes: Option<BTreeMap<String, Option<u64>>>,
 }
 
 /// Returns the last complete pass of a filesystem. A missing or unreadable log yields `None`.
 pub fn last_complete(state_dir: &Path, key: &str) -> Option<Earlier> {
+    last_complete_in(&tail(state_dir)?, key)
+}
+
+/// Returns the last passes over what was last mounted at each mount point. A missing or unreadable log yields none.
+pub fn last_passes(state_dir: &Path) -> Vec<TrimPasses> {
+    last_passes_in(&tail(state_dir).unwrap_or_default())
+}
+
+/// Reads the end of the log.
+fn tail(state_dir: &Path) -> Option<String> {
     use rustix::fs::{Mode, OFlags};
     use std::io::{Read, Seek, SeekFrom};
     // Refuse links and FIFOs; opening a FIFO could block forever.
@@ -133,7 +150,46 @@ pub fn last_complete(state_dir: &Path, key: &str) -> Option<Earlier> {
         .ok()?;
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
-    last_complete_in(&String::from_utf8_lossy(&bytes), key)
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn last_passes_in(log: &str) -> Vec<TrimPasses> {
+    let mut passes: BTreeMap<String, TrimPasses> = BTreeMap::new();
+    for line in log.lines() {
+        let Ok(line) = serde_json::from_str::<Line>(line) else {
+            continue;
+        };
+        // What the drives counted; the devices above them count the same bytes once more.
+        let drives = line.discarded_bytes.iter().flatten();
+        let drives = drives.filter(|(device, _)| line.written_bytes.contains_key(*device));
+        let discarded_bytes = drives.map(|(_, bytes)| *bytes).sum::<Option<u64>>();
+        let earlier = passes.get(&line.key).and_then(|pass| pass.completed_at);
+        let is_complete = line.outcome == COMPLETE;
+        let pass = TrimPasses {
+            mount_point: line.mount_point,
+            ended_at: line.ended_at,
+            outcome: line.outcome,
+            active_s: line.active_s,
+            discarded_bytes: discarded_bytes.filter(|_| !line.written_bytes.is_empty()),
+            completed_at: if is_complete {
+                Some(line.ended_at)
+            } else {
+                earlier
+            },
+        };
+        passes.insert(line.key, pass);
+    }
+    // A filesystem that was made anew has another key.
+    let mut by_mount: BTreeMap<String, TrimPasses> = BTreeMap::new();
+    for pass in passes.into_values() {
+        match by_mount.get(&pass.mount_point) {
+            Some(other) if other.ended_at >= pass.ended_at => {}
+            _ => {
+                by_mount.insert(pass.mount_point.clone(), pass);
+            }
+        }
+    }
+    by_mount.into_values().collect()
 }
 
 #[allow(clippy::cast_precision_loss)] // a rate for people
@@ -142,7 +198,7 @@ fn last_complete_in(log: &str, key: &str) -> Option<Earlier> {
         .lines()
         .rev()
         .filter_map(|line| serde_json::from_str::<Line>(line).ok())
-        .find(|line| line.key == key && line.outcome == "complete")?;
+        .find(|line| line.key == key && line.outcome == COMPLETE)?;
     let worked_s = line.active_s - line.measuring_s;
     let long_enough = worked_s >= 1.0 && line.visited_bytes >= 64 << 20;
     Some(Earlier {
@@ -175,6 +231,36 @@ mod tests {
         std::fs::remove_file(&log).unwrap();
         std::os::unix::fs::symlink("/dev/zero", &log).unwrap();
         assert!(last_complete(directory.path(), "k").is_none());
+    }
+
+    #[test]
+    fn the_last_pass_and_the_last_complete_one_are_told_apart() {
+        let line = |mount: &str, outcome: &str, day: u8, discarded: &str| {
+            format!(
+                "{{\"key\":\"{mount}\",\"mount_point\":\"{mount}\",\"outcome\":\"{outcome}\",\
+                 \"ended_at\":\"2026-01-0{day}T00:00:00Z\",\"active_s\":7.5,\
+                 \"discarded_bytes\":{discarded},\"written_bytes\":{{\"sda\":1,\"sdb\":1}}}}\n"
+            )
+        };
+        let log = [
+            line("/a", "complete", 1, "{\"md0\":300,\"sda\":100,\"sdb\":200}"),
+            line("/b", "failed", 2, "null"),
+            "not JSON\n".to_owned(),
+            line("/a", "stopped", 3, "{\"md0\":30,\"sda\":null,\"sdb\":20}"),
+        ]
+        .concat();
+        let passes = last_passes_in(&log);
+        let at = |day: u8| format!("2026-01-0{day}T00:00:00Z").parse().unwrap();
+        assert_eq!(passes.len(), 2);
+        assert_eq!(passes[0].mount_point, "/a");
+        assert_eq!(passes[0].outcome, "stopped");
+        assert_eq!(passes[0].ended_at, at(3));
+        assert_eq!(passes[0].completed_at, Some(at(1)));
+        // A drive that does not count leaves the sum unknown.
+        assert_eq!(passes[0].discarded_bytes, None);
+        assert_eq!(passes[1].completed_at, None);
+        let first = last_passes_in(log.lines().next().unwrap());
+        assert_eq!(first[0].discarded_bytes, Some(300));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub use job::{Calendars, EnabledState, Job, JobCommand, TimerState, Trigger};
 pub use mount::{Crypttab, FsGeometry, FsUsage, FstabEntry, Mount};
 pub use platform::{Cloud, Platform};
 pub use store::{Store, StoreEngine, StoreState};
-pub use trim_plan::TrimPlan;
+pub use trim_plan::{TrimPasses, TrimPlan};
 
 use crate::Skipped;
 use jiff::Timestamp;
@@ -75,6 +75,9 @@ pub struct Host {
     /// bundles.
     #[serde(default)]
     pub trim_plan: Option<TrimPlan>,
+    /// The last passes of `trimtab trim` here, by filesystem; empty where nobody looked, as in bundles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trim_passes: Vec<TrimPasses>,
     /// What could not be read, and why.
     pub skipped: Vec<Skipped>,
 }

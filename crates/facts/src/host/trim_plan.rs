@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// What `trimtab plan --apply` has written on a host, compared with what is there.
@@ -10,4 +11,21 @@ pub struct TrimPlan {
     pub drift: Vec<String>,
     /// The calls that write it again.
     pub commands: Vec<String>,
+}
+
+/// The last passes of `trimtab trim` over a filesystem, from its audit log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrimPasses {
+    /// Where it was mounted.
+    pub mount_point: String,
+    /// When the last pass ended, however it did.
+    pub ended_at: Timestamp,
+    /// How it ended: `complete`, `stopped`, `failed`.
+    pub outcome: String,
+    /// How long it ran, with its pauses, in seconds.
+    pub active_s: f64,
+    /// Bytes that it discarded on the drives; `None` if they do not count them.
+    pub discarded_bytes: Option<u64>,
+    /// When the last complete pass ended.
+    pub completed_at: Option<Timestamp>,
 }

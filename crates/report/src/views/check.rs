@@ -2,12 +2,14 @@
 //! checks, and the verdict once more at the end of a long output.
 
 use super::finding::{evidence, fix, level, prose};
+use super::fleet::{self, Fleet};
 use super::groups::{Group, Groups, describe_store};
 use super::{cluster, stack};
 use crate::check::{
     CheckReport, CheckedHost, Counts, Suppressed, by_severity, describe_absence, describe_findings,
     severity_word,
 };
+use crate::shared::{self, HOSTS_MIN, Shared};
 use facts::{Finding, Remedy, Severity, Skipped};
 use page::{Block, Fix, Level, List, Page, Section, Table, Tone};
 use std::collections::HashMap;
@@ -42,7 +44,7 @@ pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
             blocks: Vec::new(),
         },
     };
-    if !detail.brief {
+    if !detail.brief && report.hosts.len() < HOSTS_MIN {
         view.summary();
     }
     view.clusters();
@@ -52,7 +54,17 @@ pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
             let blocks = view.host(host);
             view.page.blocks.extend(blocks);
         }
-        several => several.iter().for_each(|host| view.one_of_several(host)),
+        several => {
+            let is_fleet = several.len() >= HOSTS_MIN;
+            if is_fleet {
+                view.fleet();
+            }
+            if !is_fleet || detail.verbose {
+                for host in several {
+                    view.one_of_several(host);
+                }
+            }
+        }
     }
     view.suppressed();
     view.skipped();
@@ -145,6 +157,46 @@ impl<'a> View<'_, 'a> {
             }
             self.findings(&mut section, &findings, &[&title]);
             self.page.push(section);
+        }
+    }
+
+    /// Adds what many hosts share, which are alike, and what differs.
+    fn fleet(&mut self) {
+        let fleet = Fleet::of(self.report, self.detail.brief);
+        let groups = shared::shared(self.report.findings);
+        let (common, others): (Vec<_>, Vec<_>) =
+            groups.iter().partition(|group| fleet.is_common(group));
+        let mut section = Section::new("on most hosts");
+        self.shared(&mut section, &fleet, &common);
+        self.page.push(section);
+        let together = fleet::together(&self.report.meetings);
+        self.page.blocks.extend(together.map(Block::Section));
+        self.page.push(fleet.kinds(&groups));
+        if !others.is_empty() {
+            let mut section = Section::new("on some hosts");
+            self.shared(&mut section, &fleet, &others);
+            self.page.push(section);
+        }
+        if !self.detail.brief {
+            self.page.push(fleet.matrix(&groups));
+        }
+    }
+
+    fn shared(&mut self, section: &mut Section, fleet: &Fleet<'_>, groups: &[&Shared<'a>]) {
+        for group in groups {
+            let mut shown = self.finding(group.first, &[]);
+            shown.subject = fleet.on(group);
+            // They are those of one host.
+            if self.detail.brief && !self.detail.verbose {
+                shown.fixes.truncate(1);
+                shown.evidence.clear();
+                self.shortened = true;
+            }
+            section.push(shown);
+            section.blocks.extend(fleet.where_it_is(group));
+        }
+        if groups.is_empty() {
+            section.push(Block::text("Nothing that most of them have in common."));
         }
     }
 
@@ -455,7 +507,11 @@ impl<'a> View<'_, 'a> {
             rows.push(("found".to_owned(), report.describe_counts()));
             let mut hint = format!("`trimtab rule {}` explains that rule", worst.rule);
             if self.shortened {
-                hint.push_str("; -v shows evidence and commands of notes");
+                hint.push_str(if report.hosts.len() < HOSTS_MIN {
+                    "; -v shows evidence and commands of notes"
+                } else {
+                    "; -v shows evidence, further fixes and each host"
+                });
             }
             rows.push(("more".to_owned(), hint));
         }

@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod cluster;
 pub(crate) mod explain;
 pub(crate) mod finding;
+mod fleet;
 pub(crate) mod groups;
 pub mod livefix;
 pub mod plan;

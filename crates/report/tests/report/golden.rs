@@ -1,7 +1,10 @@
 //! Golden files: renderings of five hosts.
 
 use crate::hosts;
-use report::{TextOptions, json, markdown, nagios, sarif, text};
+use crate::schemas::{assert_valid, document_validator};
+use facts::host::{TrimPasses, TrimPlan};
+use report::{TextOptions, json, markdown, nagios, openmetrics, sarif, text};
+use rules::{DiskCalendar, HeavyJob, TrimmedFilesystem};
 
 #[test]
 fn text_at_80_columns() {
@@ -65,6 +68,46 @@ fn nagios_plugin_output() {
 }
 
 #[test]
+fn metrics() {
+    let at = |text: &str| text.parse::<jiff::Timestamp>().unwrap();
+    let calendar = DiskCalendar {
+        jobs: Some(vec![HeavyJob {
+            name: "cron.weekly/fstrim".to_owned(),
+            work: "trim",
+            last_start: None,
+            next_start: Some(at("2026-11-08T05:47:00Z")),
+        }]),
+        filesystems: vec![TrimmedFilesystem {
+            mount_point: "/var/lib/elasticsearch".to_owned(),
+            device: "/dev/mapper/data".to_owned(),
+            fs_type: "xfs".to_owned(),
+            has_store: true,
+            discards_reach_drives: Some(false),
+            last_trim: Some((at("2026-11-02T00:31:07Z"), "fstrim.timer".to_owned())),
+        }],
+    };
+    let mut case = hosts::crypt();
+    case.host.trim_plan = Some(TrimPlan {
+        mount_points: vec!["/srv".to_owned()],
+        ..TrimPlan::default()
+    });
+    case.host.trim_passes = vec![TrimPasses {
+        mount_point: "/srv".to_owned(),
+        ended_at: at("2026-11-03T02:00:01Z"),
+        outcome: "stopped".to_owned(),
+        active_s: 3599.5,
+        discarded_bytes: Some(7 << 30),
+        completed_at: Some(at("2026-11-02T02:00:01Z")),
+    }];
+    insta::assert_snapshot!("metrics_crypt", openmetrics(&case.report(), &[calendar]));
+    insta::assert_snapshot!("metrics_fleet", openmetrics(&hosts::fleet().report(), &[]));
+    insta::assert_snapshot!(
+        "metrics_cluster",
+        openmetrics(&hosts::cluster().report(), &[])
+    );
+}
+
+#[test]
 fn several_hosts_have_a_section_each() {
     let case = hosts::fleet();
     let report = case.report();
@@ -72,6 +115,27 @@ fn several_hosts_have_a_section_each() {
     insta::assert_snapshot!("markdown_fleet", markdown(&report));
     insta::assert_snapshot!("json_fleet", json(&report));
     insta::assert_snapshot!("nagios_fleet", nagios(&report));
+}
+
+#[test]
+fn many_hosts_are_one_answer() {
+    let case = hosts::large_fleet();
+    let report = case.report();
+    insta::assert_snapshot!("text_large_fleet", text(&report, &TextOptions::default()));
+    insta::assert_snapshot!("markdown_large_fleet", markdown(&report));
+    insta::assert_snapshot!("nagios_large_fleet", nagios(&report));
+    let document = json(&report);
+    assert_valid(&document_validator(), &document);
+    assert!(document.contains("\"meetings\": ["), "{document}");
+    // Each host has its section where everything is asked for.
+    let verbose = TextOptions {
+        verbose: true,
+        ..TextOptions::default()
+    };
+    let all = text(&report, &verbose);
+    for host in 1..=12 {
+        assert!(all.contains(&format!("\ndb{host:02}")), "{all}");
+    }
 }
 
 #[test]

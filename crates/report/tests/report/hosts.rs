@@ -23,6 +23,7 @@ pub struct Case {
     pub rules_run: Vec<&'static str>,
     pub docs: Vec<RuleInfo>,
     pub warnings: Vec<String>,
+    pub meetings: rules::Meetings,
 }
 
 impl Case {
@@ -55,6 +56,7 @@ impl Case {
             rules_run: &self.rules_run,
             rule_docs: &self.docs,
             source: "live".to_owned(),
+            meetings: self.meetings.clone(),
             tool_version: "0.1.0".to_owned(),
             generated_at: "2026-11-03T07:12:00Z".parse().unwrap(),
             warnings: &self.warnings,
@@ -100,6 +102,7 @@ impl Case {
                 help_markdown: "# TRIM001\n\nNames the first layer that drops them.\n".to_owned(),
             }],
             warnings: Vec::new(),
+            meetings: rules::Meetings::default(),
         }
     }
 }
@@ -635,6 +638,60 @@ pub fn fleet() -> Case {
     case.skipped = rules
         .map(|rule| Skipped::new(rule, "no block devices are known", Some("sys/block")).on("db2"))
         .to_vec();
+    case
+}
+
+/// Twelve hosts whose discards are lost, but for two; one of these has an error of its own.
+pub fn large_fleet() -> Case {
+    let mut case = fleet();
+    let names: Vec<String> = (1..=12).map(|number| format!("db{number:02}")).collect();
+    let of_first = std::mem::take(&mut case.findings);
+    let mut barrier = of_first[0].clone();
+    "FS005".clone_into(&mut barrier.rule);
+    "nobarrier: a power failure can corrupt Elasticsearch's data".clone_into(&mut barrier.title);
+    "Commits no longer flush the drive's cache.".clone_into(&mut barrier.why);
+    barrier.remedy = vec![Remedy::command(
+        "Switch barriers on again.",
+        "mount -o remount,barrier /mnt/data",
+    )];
+    for name in &names[..10] {
+        for finding in &of_first {
+            let mut finding = finding.clone();
+            finding.host = Some(name.clone());
+            finding.severity = finding.severity.min(Severity::Warning);
+            finding.title = finding.title.replace("dm-0", &format!("dm-{}", name.len()));
+            case.findings.push(finding);
+        }
+    }
+    barrier.host = Some("db12".to_owned());
+    barrier.severity = Severity::Error;
+    case.findings.push(barrier);
+    let host = case.host.clone();
+    case.host.platform.host_name = Some(names[0].clone());
+    let others = names[1..].iter().map(|name| {
+        let mut host = host.clone();
+        host.platform.host_name = Some(name.clone());
+        (name.clone(), host)
+    });
+    case.others = others.collect();
+    for skipped in &mut case.skipped {
+        skipped.host = Some("db11".to_owned());
+    }
+    let at = |text: &str| text.parse().unwrap();
+    case.meetings = rules::Meetings {
+        meetings: vec![rules::Meeting {
+            work: "trim",
+            hosts: names[..11].to_vec(),
+            jobs: vec!["fstrim.timer".to_owned()],
+            earliest: at("2026-11-09T00:00:00Z"),
+            latest: at("2026-11-09T01:40:00Z"),
+            when: "Mon 2026-11-09 00:00 to 01:40 (UTC)".to_owned(),
+            is_certain: false,
+        }],
+        hosts_compared: 12,
+        have_stores: true,
+        hosts_unknown: 1,
+    };
     case
 }
 

@@ -5,7 +5,7 @@ use crate::schemas::{assert_valid, document_validator, sarif_validator};
 use facts::host::{DeviceKind, Store, StoreEngine, StoreState};
 use facts::{Evidence, Finding, Remedy, Severity, Skipped};
 use proptest::prelude::*;
-use report::{Suppressed, TextOptions, json, markdown, nagios, sarif, text};
+use report::{Suppressed, TextOptions, json, markdown, nagios, openmetrics, sarif, text};
 
 /// Any text: plain words, words without blanks, control characters, overrides, wide characters.
 fn hostile() -> impl Strategy<Value = String> {
@@ -153,7 +153,7 @@ proptest! {
         let options = TextOptions { verbose, unicode, ..TextOptions::default() };
         for output in [
             text(&report, &options), markdown(&report), nagios(&report), json(&report),
-            sarif(&report),
+            sarif(&report), openmetrics(&report, &[]),
         ] {
             harmless(&output)?;
         }

@@ -20,6 +20,8 @@ pub(super) enum Subject {
     Anacron(String),
     /// A script that run-parts started, without leading slash: `etc/cron.daily/logrotate`.
     Script(String),
+    /// A job, by the name that a monitoring system has of it.
+    Named(String),
 }
 
 /// A crontab command, without its text.
@@ -42,6 +44,7 @@ impl Subject {
             Self::Described(_) => "systemd started a unit".to_owned(),
             Self::Anacron(identifier) => format!("anacron started {identifier}"),
             Self::Script(path) => format!("run-parts started {path}"),
+            Self::Named(name) => format!("{name} started"),
             Self::Cron(command) => {
                 format!("cron started {} for {}", self.name(), command.user)
             }
@@ -51,7 +54,7 @@ impl Subject {
     /// Returns a short name.
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Unit(name) | Self::Anacron(name) => name.clone(),
+            Self::Unit(name) | Self::Anacron(name) | Self::Named(name) => name.clone(),
             Self::Described(_) => "a unit".to_owned(),
             Self::Script(path) => path.strip_prefix("etc/").unwrap_or(path).to_owned(),
             Self::Cron(command) => command
@@ -79,6 +82,7 @@ impl Subject {
                 .is_some_and(|timer| timer.activates == *unit),
             Self::Described(_) => false,
             Self::Script(path) => job.defined_in == *path,
+            Self::Named(name) => job.name == *name,
             Self::Anacron(known) => job.triggers.iter().any(|trigger| {
                 matches!(trigger, Trigger::Anacron { identifier, .. } if identifier == known)
             }),

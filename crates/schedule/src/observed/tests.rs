@@ -583,17 +583,18 @@ proptest! {
 }
 
 #[test]
-fn what_a_monitoring_system_recorded_of_timers_is_a_log() {
+fn what_a_monitoring_system_recorded_of_jobs_is_a_log() {
     let starts = [at("2026-06-01T00:42:10Z"), at("2026-06-08T01:13:55Z")];
     let timers = [
         ("fstrim.timer".to_owned(), starts.to_vec()),
         ("before.timer".to_owned(), vec![at("2026-05-01T00:00:00Z")]),
+        ("cron.weekly/fstrim".to_owned(), vec![starts[0]]),
     ];
     let recorded = (at("2026-05-30T00:00:00Z"), at("2026-06-10T00:00:00Z"));
-    let log = Log::of_timers("prometheus", "db1", recorded, &timers).unwrap();
+    let log = Log::of_metrics("prometheus", "db1", recorded, &timers).unwrap();
     assert_eq!(
         (log.from, log.until, log.count()),
-        (recorded.0, recorded.1, 2)
+        (recorded.0, recorded.1, 3)
     );
     let runs: Vec<_> = (log.sightings(&fstrim_timer()).iter())
         .map(|sighting| sighting.run("fstrim.timer"))
@@ -606,5 +607,8 @@ fn what_a_monitoring_system_recorded_of_timers_is_a_log() {
         &*runs[0].evidence,
         "prometheus: systemd started fstrim.service"
     );
-    assert!(Log::of_timers("prometheus", "db1", recorded, &timers[1..]).is_none());
+    let script = "cron.weekly/fstrim".to_owned();
+    let script = Job::new(script, "etc/cron.weekly/fstrim".to_owned());
+    assert_eq!(log.sightings(&script).len(), 1);
+    assert!(Log::of_metrics("prometheus", "db1", recorded, &timers[1..2]).is_none());
 }

@@ -79,6 +79,36 @@ fn every_hosts_rules_run() {
 }
 
 #[test]
+fn many_hosts_are_one_answer() {
+    let tree = Tree::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        renamed(&tree, CRYPT, &format!("{name}.tar.zst"));
+    }
+    renamed(&tree, RAID5, "f.tar.zst");
+    let output = run(&["check", "--bundle", &tree.path()]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let text = stdout(&output);
+    let first = text.lines().next().unwrap_or_default();
+    assert!(
+        first.contains("on 6 hosts (worst: TRIM001 on 5 hosts)"),
+        "{text}"
+    );
+    for part in [
+        "\non most hosts ──",
+        "\nhosts    the host in a.tar.zst, the host in b.tar.zst,",
+        "\nhosts that are alike ──",
+    ] {
+        assert!(text.contains(part), "{part:?}: {text}");
+    }
+    assert_eq!(text.matches("(on 5 of 6 hosts)").count(), 1, "{text}");
+    let metrics = ["--bundle", &tree.path(), "--format", "openmetrics"];
+    let metrics = stdout(&run(&[&["check"][..], &metrics].concat()));
+    let findings =
+        "trimtab_finding{host=\"the host in a.tar.zst\",rule=\"TRIM001\",severity=\"warning\",";
+    assert!(metrics.contains(findings), "{metrics}");
+}
+
+#[test]
 fn hosts_of_one_name_are_told_apart() {
     let (first, second) = two_trees();
     second.file("proc/sys/kernel/hostname", "db1\n");

@@ -91,6 +91,8 @@ pub enum Format {
     Sarif,
     /// One line with performance data and monitoring plugin exit codes
     Nagios,
+    /// Metrics for Prometheus, as node_exporter's textfile collector reads them (-o FILE.prom)
+    Openmetrics,
 }
 
 /// Values of `--fail-on`.

@@ -100,7 +100,7 @@ impl Inputs {
             cluster,
             unread,
             label: if labels.len() > LABELS_MAX {
-                units::list::list_up_to(&labels, LABELS_MAX)
+                units::list::list_up_to(&labels, 1)
             } else {
                 labels.join(", ")
             },
@@ -292,13 +292,24 @@ fn read_one(
     })
 }
 
-/// Adds what `trimtab plan` has written on this host, or in a tree. Bundles do not have it.
+/// Adds what `trimtab plan` has written on this host, or in a tree, and the passes of `trimtab trim` on this host. Bundles do
+/// not have them.
 fn add_plan(host: &mut Host, place: Option<&(PathBuf, &str)>) {
     let tree = match place {
         None => Path::new("/"),
         Some((path, "directory")) => path,
         Some(_) => return,
     };
+    if place.is_none() {
+        let mut passes = trim::audit::last_passes(Path::new(written::STATE_DIR));
+        let mounts: HashSet<&str> = host
+            .mounts
+            .iter()
+            .map(|mount| &*mount.mount_point)
+            .collect();
+        passes.retain(|passes| mounts.contains(passes.mount_point.as_str()));
+        host.trim_passes = passes;
+    }
     let now = host.read_at;
     if let Some(why) = written::in_facts(host, tree, place.is_none(), now) {
         host.skipped

@@ -7,7 +7,7 @@ use crate::error::{CommandError, Kind};
 use crate::output;
 use facts::{Finding, Severity};
 use report::{CheckReport, CheckedHost, NagiosStatus, RuleInfo, Suppressed, TextOptions};
-use rules::{Budget, NamedHost, Rule, Selection, Subject};
+use rules::{Budget, DiskCalendar, Meetings, NamedHost, Rule, Selection, Subject};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -103,6 +103,11 @@ fn check(
         skipped: &skipped,
         rules_run: &outcome.rules_run,
         rule_docs: &rule_docs,
+        meetings: if hosts.len() > 1 {
+            rules::meetings(&hosts, budget)
+        } else {
+            Meetings::default()
+        },
         source: inputs.label.clone(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         generated_at: generated_at()?,
@@ -110,7 +115,7 @@ fn check(
     };
     arguments
         .output
-        .write(&render(&report, format, arguments, verbose))?;
+        .write(&render(&report, (format, verbose), arguments, budget))?;
     exit_code(&report, format, options.fail_on, arguments.exit_zero)
 }
 
@@ -189,7 +194,12 @@ fn refuse_rules_without_subject(
     })
 }
 
-fn render(report: &CheckReport<'_>, format: Format, arguments: &Check, verbose: bool) -> String {
+fn render(
+    report: &CheckReport<'_>,
+    (format, verbose): (Format, bool),
+    arguments: &Check,
+    budget: Budget<'_>,
+) -> String {
     match format {
         Format::Text => {
             let terminal = arguments.output.terminal();
@@ -206,6 +216,14 @@ fn render(report: &CheckReport<'_>, format: Format, arguments: &Check, verbose: 
         Format::Markdown => report::markdown(report),
         Format::Sarif => report::sarif(report),
         Format::Nagios => report::nagios(report),
+        Format::Openmetrics => {
+            let calendars: Vec<DiskCalendar> = report
+                .hosts
+                .iter()
+                .map(|checked| rules::disk_calendar(checked.host, budget))
+                .collect();
+            report::openmetrics(report, &calendars)
+        }
     }
 }
 
@@ -213,6 +231,7 @@ fn render(report: &CheckReport<'_>, format: Format, arguments: &Check, verbose: 
 fn format_of(extension: &str) -> Option<Format> {
     Some(match extension {
         "sarif" => Format::Sarif,
+        "prom" => Format::Openmetrics,
         _ => match answer::format_of(extension)? {
             answer::Format::Text => Format::Text,
             answer::Format::Json => Format::Json,

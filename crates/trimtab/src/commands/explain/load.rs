@@ -13,7 +13,7 @@ use facts::series::Series;
 use host::source::is_archive;
 use jiff::tz::TimeZone;
 use schedule::Log;
-use sources::prometheus::timer_starts;
+use sources::prometheus::job_starts;
 use sources::{Limits, Reading, Times, gaps};
 use std::path::Path;
 use std::time::Duration;
@@ -216,13 +216,13 @@ fn server(
     }?;
     reading.select(&arguments.select);
     if matches!(source, Source::Prometheus(_)) && !reading.series.is_empty() {
-        match timer_starts(&client, endpoint, &reading.series, &limits) {
+        match job_starts(&client, endpoint, &reading.series, &limits) {
             Ok(found) => logs.extend(found.and_then(|found| {
                 let times = (found.from, found.until);
-                Log::of_timers(&found.source_name, &found.host, times, &found.timers)
+                Log::of_metrics(&found.source_name, &found.host, times, &found.jobs)
             })),
             Err(error) => {
-                let what = "when the timers of the series' host ran";
+                let what = "when the jobs of the series' host ran";
                 reading
                     .skipped
                     .push(Skipped::new(what, error.to_string(), None));

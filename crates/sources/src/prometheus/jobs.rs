@@ -1,4 +1,5 @@
-//! When a host's systemd timers ran, as `node_exporter` records it.
+//! When a host's jobs ran, as `node_exporter` records it of systemd's timers, and `trimtab check` of those that keep disks
+//! busy.
 
 use super::{Query, read};
 use crate::{Limits, SourceError, Times};
@@ -9,41 +10,43 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The time of a timer's last start, in seconds since 1970; 0 if it never started (`node_exporter`,
 /// `collector/systemd_linux.go`).
-const METRIC: &str = "node_systemd_timer_last_trigger_seconds";
+const TIMERS: &str = "node_systemd_timer_last_trigger_seconds";
+/// The time of a job's last start (`trimtab check --format openmetrics`).
+const JOBS: &str = "trimtab_job_last_start_timestamp_seconds";
 /// Seconds per point.
 const STEP_S: u32 = 600;
-/// A timer whose time changes in more than one of so many steps may have started more often than that shows.
+/// A job whose time changes in more than one of so many steps may have started more often than that shows.
 const OFTEN: usize = 4;
-/// Maximum number of timers whose starts are kept.
-const TIMERS_MAX: usize = 1_000;
+/// Maximum number of jobs whose starts are kept.
+const JOBS_MAX: usize = 1_000;
 
-/// The starts of a host's timers.
+/// The starts of a host's jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TimerStarts {
+pub struct JobStarts {
     /// The host's name, from the label `instance`.
     pub host: String,
     /// Where they come from.
     pub source_name: String,
-    /// The first and the last time at which a timer's last start is known.
+    /// The first and the last time at which a job's last start is known.
     pub from: Timestamp,
     /// See `from`.
     pub until: Timestamp,
-    /// Timer units (`fstrim.timer`), each with its starts. Those that may have started more often than once in
-    /// [`STEP_S`] are left out.
-    pub timers: Vec<(String, Vec<Timestamp>)>,
+    /// Jobs (`fstrim.timer`, `cron.weekly/fstrim`), each with its starts. Those that may have started more often than
+    /// once in [`STEP_S`] are left out.
+    pub jobs: Vec<(String, Vec<Timestamp>)>,
 }
 
-/// Asks a Prometheus when the timers of the host of some series ran. `None` if it does not know, if the series are of several
+/// Asks a Prometheus when the jobs of the host of some series ran. `None` if it does not know, if the series are of several
 /// hosts, or if they name none and it has several.
 ///
 /// # Errors
 /// As [`read`].
-pub fn timer_starts(
+pub fn job_starts(
     client: &Client,
     endpoint: &Endpoint,
     series: &[Series],
     limits: &Limits,
-) -> Result<Option<TimerStarts>, SourceError> {
+) -> Result<Option<JobStarts>, SourceError> {
     let hosts: BTreeSet<&str> = series
         .iter()
         .filter_map(|one| host_of(&one.labels))
@@ -52,7 +55,7 @@ pub fn timer_starts(
         [] => String::new(),
         // A host's exporters have ports of their own.
         [host] if is_plain(host) => {
-            format!("{{instance=~\"{}(:[0-9]+)?\"}}", host.replace('.', "[.]"))
+            format!(",instance=~\"{}(:[0-9]+)?\"", host.replace('.', "[.]"))
         }
         _ => return Ok(None),
     };
@@ -65,52 +68,50 @@ pub fn timer_starts(
         ..Times::default()
     };
     let query = Query {
-        promql: format!("{METRIC}{matcher}"),
+        promql: format!("{{__name__=~\"{TIMERS}|{JOBS}\"{matcher}}}"),
         step_s: STEP_S,
     };
     match read(client, endpoint, &query, &times, limits) {
-        Ok(reading) => Ok(starts_of(
-            &reading.series,
-            &format!("{endpoint} ({METRIC})"),
-        )),
+        Ok(reading) => Ok(starts_of(&reading.series, &endpoint.to_string())),
         Err(SourceError::Empty { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// The starts that the series of the metric tell. `None` if they are of several hosts.
-fn starts_of(series: &[Series], source_name: &str) -> Option<TimerStarts> {
+fn starts_of(series: &[Series], source_name: &str) -> Option<JobStarts> {
     let host = host_of(&series.first()?.labels)?;
     if series.iter().any(|one| host_of(&one.labels) != Some(host)) {
         return None;
     }
-    let mut timers: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
-    let mut often: BTreeSet<&str> = BTreeSet::new();
-    for one in series {
-        let Some(unit) = one
+    let of_timers = |one: &&Series| one.labels.get("metric").is_none_or(|name| name != JOBS);
+    let (timers, jobs): (Vec<&Series>, Vec<&Series>) = series.iter().partition(of_timers);
+    let mut starts = Starts::default();
+    for one in timers {
+        if let Some(unit) = one.labels.get("name").filter(|name| is_timer(name)) {
+            starts.add(unit, one);
+        }
+    }
+    // What node_exporter tells of a timer is to the microsecond, and not to be counted twice.
+    let told: BTreeSet<&str> = starts.by_job.keys().copied().collect();
+    for one in jobs {
+        if let Some(job) = one
             .labels
             .get("name")
-            .filter(|name| name.strip_suffix(".timer").is_some())
-        else {
-            continue;
-        };
-        // The same host may be known to several jobs of Prometheus.
-        let starts = timers.entry(unit).or_default();
-        let before = starts.len();
-        let points = one.times_us.iter().zip(&one.values);
-        starts.extend(points.filter_map(|(&at_us, &seconds)| start_us(seconds, at_us)));
-        if (starts.len() - before) * OFTEN > one.values.len() {
-            often.insert(unit);
+            .filter(|name| !told.contains(name.as_str()))
+        {
+            starts.add(job, one);
         }
     }
     let at = |us: &i64| Timestamp::from_microsecond(*us).ok();
-    let known: Vec<(String, Vec<Timestamp>)> = timers
+    let known: Vec<(String, Vec<Timestamp>)> = starts
+        .by_job
         .iter()
-        .filter(|(unit, starts)| !often.contains(*unit) && !starts.is_empty())
-        .take(TIMERS_MAX)
-        .map(|(unit, starts)| ((*unit).to_owned(), starts.iter().filter_map(at).collect()))
+        .filter(|(job, at_us)| !starts.often.contains(*job) && !at_us.is_empty())
+        .take(JOBS_MAX)
+        .map(|(job, at_us)| ((*job).to_owned(), at_us.iter().filter_map(at).collect()))
         .collect();
-    Some(TimerStarts {
+    Some(JobStarts {
         host: host.to_owned(),
         source_name: source_name.to_owned(),
         from: series
@@ -123,8 +124,33 @@ fn starts_of(series: &[Series], source_name: &str) -> Option<TimerStarts> {
             .filter_map(|one| one.times_us.last())
             .max()
             .and_then(at)?,
-        timers: known,
+        jobs: known,
     })
+}
+
+fn is_timer(name: &str) -> bool {
+    name.strip_suffix(".timer").is_some()
+}
+
+/// Starts of jobs, in microseconds.
+#[derive(Default)]
+struct Starts<'s> {
+    by_job: BTreeMap<&'s str, BTreeSet<i64>>,
+    /// Those that start often.
+    often: BTreeSet<&'s str>,
+}
+
+impl<'s> Starts<'s> {
+    fn add(&mut self, job: &'s str, series: &Series) {
+        // The same host may be known to several jobs of Prometheus.
+        let starts = self.by_job.entry(job).or_default();
+        let before = starts.len();
+        let points = series.times_us.iter().zip(&series.values);
+        starts.extend(points.filter_map(|(&at_us, &seconds)| start_us(seconds, at_us)));
+        if (starts.len() - before) * OFTEN > series.values.len() {
+            self.often.insert(job);
+        }
+    }
 }
 
 /// The start that a value tells, in microseconds. `None` for 0 and for what was not yet when the value was read.
@@ -171,7 +197,12 @@ mod tests {
                 ])
             })
             .collect();
-        let metric = json!({"__name__": METRIC, "instance": instance, "name": name});
+        let metric = if name.ends_with(".timer") {
+            TIMERS
+        } else {
+            JOBS
+        };
+        let metric = json!({"__name__": metric, "instance": instance, "name": name});
         json!({"metric": metric, "values": values})
     }
 
@@ -182,7 +213,7 @@ mod tests {
             .into_bytes()
     }
 
-    fn starts(result: &[Value]) -> Option<TimerStarts> {
+    fn starts(result: &[Value]) -> Option<JobStarts> {
         let reading = read_answer(&answer(result), "p", &Limits::default()).unwrap();
         starts_of(&reading.series, "p")
     }
@@ -206,17 +237,37 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(found.host, "db1");
-        let units: Vec<&str> = found.timers.iter().map(|timer| timer.0.as_str()).collect();
+        let units: Vec<&str> = found.jobs.iter().map(|timer| timer.0.as_str()).collect();
         assert_eq!(units, ["fstrim.timer", "hourly.timer"]);
-        let told: Vec<i64> = found.timers[0]
+        let told: Vec<i64> = found.jobs[0]
             .1
             .iter()
             .map(|at| at.as_millisecond())
             .collect();
         let made: Vec<i64> = weekly.iter().map(|start| start * 1_000 + 500).collect();
         assert_eq!(told, made);
-        assert_eq!(found.timers[1].1.len(), hourly.len());
+        assert_eq!(found.jobs[1].1.len(), hourly.len());
         assert_eq!(found.from.as_second(), MONDAY_S);
+    }
+
+    #[test]
+    fn jobs_of_cron_are_told_by_our_own_metric_and_no_timer_twice() {
+        let weekly = [MONDAY_S + 2_345, MONDAY_S + 7 * DAY_S + 2_345];
+        let mut ours = timer("db1:9100", "fstrim.timer", &weekly);
+        ours["metric"]["__name__"] = json!(JOBS);
+        for value in ours["values"].as_array_mut().unwrap() {
+            let whole = value[1].as_str().unwrap().replace(".5", "");
+            value[1] = json!(whole);
+        }
+        let theirs = timer("db1:9100", "fstrim.timer", &weekly);
+        let cron = timer("db1:9100", "cron.weekly/fstrim", &weekly);
+        let found = starts(&[ours.clone(), theirs, cron]).unwrap();
+        let told: Vec<(&str, usize)> = (found.jobs.iter())
+            .map(|(name, starts)| (name.as_str(), starts.len()))
+            .collect();
+        assert_eq!(told, [("cron.weekly/fstrim", 2), ("fstrim.timer", 2)]);
+        assert_eq!(found.jobs[1].1[0].as_millisecond() % 1_000, 500);
+        assert_eq!(starts(&[ours]).unwrap().jobs[0].1.len(), 2);
     }
 
     #[test]
@@ -231,7 +282,7 @@ mod tests {
             [MONDAY_S + 600, "NaN"],
             [MONDAY_S + 1_200, "-5"]
         ]);
-        assert!(starts(&[wrong]).is_none_or(|found| found.timers.is_empty()));
+        assert!(starts(&[wrong]).is_none_or(|found| found.jobs.is_empty()));
     }
 
     #[test]
@@ -256,7 +307,7 @@ mod tests {
                 .series
         };
         let ask = |instances: &[&str]| {
-            timer_starts(
+            job_starts(
                 &client,
                 &server.endpoint(),
                 &series(instances),
@@ -265,11 +316,11 @@ mod tests {
             .unwrap()
         };
         let found = ask(&["db1.example.org:9114"]).unwrap();
-        assert_eq!(found.timers.len(), 1);
-        // {instance=~"db1[.]example[.]org(:[0-9]+)?"}
+        assert_eq!(found.jobs.len(), 1);
+        // ,instance=~"db1[.]example[.]org(:[0-9]+)?"}
         let head = &server.requests()[0];
         assert!(
-            head.contains("%7Binstance%3D~%22db1%5B.%5Dexample%5B.%5Dorg%28%3A"),
+            head.contains("%2Cinstance%3D~%22db1%5B.%5Dexample%5B.%5Dorg%28%3A"),
             "{head}"
         );
         assert!(head.contains("&step=600 "), "{head}");

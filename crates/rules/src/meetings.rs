@@ -1,0 +1,242 @@
+//! Which hosts of a fleet have their disks kept busy at the same time.
+
+use crate::budget::Budget;
+use crate::context::Context;
+use crate::disk_jobs::{self, DiskJob, DiskWork};
+use crate::times::HostClock;
+use crate::{NamedHost, wording};
+use facts::host::Job;
+use jiff::{SignedDuration, Timestamp};
+use schedule::Run;
+use std::collections::BTreeMap;
+
+/// How far ahead to look: a monthly job meets every weekly one once.
+const AHEAD: SignedDuration = SignedDuration::from_hours(35 * 24);
+/// Starts closer than this count as simultaneous, in seconds.
+const SLACK_S: f64 = 15.0 * 60.0;
+/// Jobs that run more often are background load rather than events.
+const PERIOD_MIN_S: f64 = 12.0 * 3600.0;
+
+/// Hosts on which jobs of one kind start at the same time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Meeting {
+    /// `trim`, `RAID check`, `scrub`, `backup`, `drive self-test`.
+    pub work: &'static str,
+    /// The hosts.
+    pub hosts: Vec<String>,
+    /// The names of the jobs, each once.
+    pub jobs: Vec<String>,
+    /// Start of the first meeting.
+    pub earliest: Timestamp,
+    /// End of the first meeting: none of its runs starts later.
+    pub latest: Timestamp,
+    /// That time on the first host's clock.
+    pub when: String,
+    /// Whether they certainly meet, whatever random delays they have.
+    pub is_certain: bool,
+}
+
+/// What [`meetings`] found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Meetings {
+    /// The largest meeting of each kind of work.
+    pub meetings: Vec<Meeting>,
+    /// The hosts that were compared.
+    pub hosts_compared: usize,
+    /// Whether they were chosen because a store is on them; else none has one.
+    pub have_stores: bool,
+    /// Those of them whose jobs are not known, or not all of them.
+    pub hosts_unknown: usize,
+}
+
+/// A heavy job of a host, with its runs.
+struct Known<'a> {
+    host: usize,
+    job: &'a Job,
+    runs: Vec<Run>,
+}
+
+/// Returns on which hosts jobs that keep the disks busy start together within the next five weeks: of hosts with a store,
+/// trims of its data and all other heavy jobs; if no host has one, all of them.
+pub fn meetings(hosts: &[NamedHost<'_>], budget: Budget<'_>) -> Meetings {
+    let have_stores = hosts.iter().any(|named| !named.host.stores.is_empty());
+    let is_compared = |named: &&NamedHost<'_>| !have_stores || !named.host.stores.is_empty();
+    let compared: Vec<&NamedHost<'_>> = hosts.iter().filter(is_compared).collect();
+    let mut found = Meetings {
+        hosts_compared: compared.len(),
+        have_stores,
+        ..Meetings::default()
+    };
+    // Bundles are collected one after the other.
+    let Some(now) = compared.iter().map(|named| named.host.read_at).max() else {
+        return found;
+    };
+    let mut by_work: BTreeMap<DiskWork, Vec<Known<'_>>> = BTreeMap::new();
+    for (index, named) in compared.iter().enumerate() {
+        let cx = Context::within(budget.restarted(), named.host);
+        let jobs = disk_jobs::active(&cx);
+        if jobs.is_none() || named.host.timers_unknown {
+            found.hosts_unknown += 1;
+        }
+        let clock = HostClock::of(named.host);
+        for heavy in jobs.into_iter().flatten() {
+            let is_frequent = || {
+                let period_s = clock.period_s(heavy.job, now);
+                period_s.is_some_and(|period_s| period_s < PERIOD_MIN_S)
+            };
+            if !heavy.work.is_heavy() || !concerns_stores(&cx, heavy, have_stores) || is_frequent()
+            {
+                continue;
+            }
+            let until = now.checked_add(AHEAD).unwrap_or(now);
+            let forecast = clock.runs(heavy.job, now, until);
+            by_work.entry(heavy.work).or_default().push(Known {
+                host: index,
+                job: heavy.job,
+                runs: forecast.map(|forecast| forecast.runs).unwrap_or_default(),
+            });
+        }
+    }
+    let largest = by_work
+        .into_iter()
+        .filter_map(|(work, known)| largest(work, known, &compared));
+    found.meetings = largest.collect();
+    found
+        .meetings
+        .sort_by_key(|meeting| std::cmp::Reverse(meeting.hosts.len()));
+    found
+}
+
+fn concerns_stores(cx: &Context<'_>, heavy: DiskJob<'_>, have_stores: bool) -> bool {
+    if !have_stores || heavy.work != DiskWork::Trim {
+        return true;
+    }
+    let Some(trims) = cx.trim_jobs() else {
+        return true;
+    };
+    let Some(trim) = trims.find(heavy.job) else {
+        return false;
+    };
+    let mut with_store = cx.volumes.iter().filter(|volume| !volume.stores.is_empty());
+    with_store.any(|volume| trims.reaches(trim, volume))
+}
+
+/// Returns the meeting of the most hosts.
+fn largest(work: DiskWork, known: Vec<Known<'_>>, hosts: &[&NamedHost<'_>]) -> Option<Meeting> {
+    let mut places = Vec::new();
+    let mut runs: Vec<(&Job, Vec<Run>)> = Vec::new();
+    for one in known {
+        places.push(one.host);
+        runs.push((one.job, one.runs));
+    }
+    let collisions = schedule::collisions(&runs, SLACK_S);
+    let hosts_of = |jobs: &[usize]| {
+        let mut met: Vec<usize> = jobs.iter().map(|&job| places[job]).collect();
+        met.dedup();
+        met
+    };
+    let (met, collision) = collisions
+        .groups
+        .iter()
+        .map(|collision| (hosts_of(&collision.jobs), collision))
+        .filter(|(met, _)| met.len() > 1)
+        .max_by_key(|(met, collision)| (met.len(), collision.is_certain()))?;
+    let mut jobs: Vec<String> = collision
+        .jobs
+        .iter()
+        .map(|&job| wording::job_name(runs[job].0))
+        .collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    let clock = HostClock::of(hosts[met[0]].host);
+    Some(Meeting {
+        work: work.label(),
+        hosts: met
+            .iter()
+            .map(|&host| hosts[host].name.to_owned())
+            .collect(),
+        jobs,
+        earliest: collision.earliest,
+        latest: collision.latest,
+        when: format!(
+            "{} ({})",
+            clock.show_window(collision.earliest, collision.latest),
+            clock.label()
+        ),
+        is_certain: collision.is_certain(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_host::{TestHost, nvme};
+    use crate::test_jobs::{cron_job, cron_weekly, fstrim_timer, jobs};
+    use facts::Host;
+    use facts::host::StoreEngine;
+
+    fn node(all: Vec<Job>, with_store: bool) -> Host {
+        let host = TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount("/data", "nvme0n1", "xfs", "rw")
+            .with(jobs(all));
+        if with_store {
+            host.store(StoreEngine::Mongodb, "7.0.0", "/data").build()
+        } else {
+            host.build()
+        }
+    }
+
+    fn of(hosts: &[Host]) -> Meetings {
+        let names: Vec<String> = (0..hosts.len()).map(|index| format!("db{index}")).collect();
+        let named: Vec<NamedHost<'_>> = names
+            .iter()
+            .zip(hosts)
+            .map(|(name, host)| NamedHost { name, host })
+            .collect();
+        meetings(&named, Budget::unlimited())
+    }
+
+    #[test]
+    fn hosts_with_one_default_timer_meet_and_one_of_its_own_does_not() {
+        let own = cron_job("/etc/cron.d/trim:1", "0 3 * * 3", "fstrim /data");
+        let mut hosts: Vec<Host> = (0..5).map(|_| node(vec![fstrim_timer()], true)).collect();
+        hosts.push(node(vec![own.clone()], true));
+        // Without a store, it is not compared.
+        hosts.push(node(vec![fstrim_timer()], false));
+        let found = of(&hosts);
+        assert_eq!(found.hosts_compared, 6);
+        assert_eq!(found.meetings.len(), 1, "{found:#?}");
+        let meeting = &found.meetings[0];
+        assert_eq!(meeting.work, "trim");
+        assert_eq!(meeting.hosts, ["db0", "db1", "db2", "db3", "db4"]);
+        assert_eq!(meeting.jobs, ["fstrim.timer"]);
+        assert!(meeting.when.starts_with("Mon "), "{}", meeting.when);
+        // Those that are apart do not meet.
+        let apart = |minute: u32| {
+            let spec = format!("0 {minute} * * 3");
+            node(
+                vec![cron_job("/etc/cron.d/trim:1", &spec, "fstrim /data")],
+                true,
+            )
+        };
+        assert_eq!(of(&[apart(1), apart(3), apart(5)]).meetings, []);
+    }
+
+    #[test]
+    fn a_trim_beside_the_store_is_left_out_and_unknown_jobs_are_counted() {
+        let beside = || node(vec![cron_weekly("fstrim", "fstrim /other")], true);
+        let mut blind = node(Vec::new(), true);
+        blind.jobs = None;
+        let found = of(&[beside(), beside(), blind]);
+        assert_eq!(found.meetings, []);
+        assert_eq!(found.hosts_unknown, 1);
+        let copies = || {
+            let rsync = cron_job("/etc/cron.d/copy:1", "30 2 * * *", "rsync -a /data /copy");
+            node(vec![rsync], true)
+        };
+        let found = of(&[copies(), copies()]);
+        assert_eq!(found.meetings[0].work, "backup");
+        assert!(found.meetings[0].is_certain);
+    }
+}
