@@ -67,6 +67,34 @@ pub struct Series {
     pub discard_time: Option<DiscardTime>,
 }
 
+/// Labels that name the host of a series, as exporters, agents and archives write them.
+pub const HOST_LABELS: &[&str] = &[
+    "host",
+    "hostname",
+    "host.name",
+    "host_name",
+    "nodename",
+    "node",
+    "instance",
+];
+
+impl Series {
+    /// The host that it is of, if its labels tell: without the port of an exporter.
+    pub fn host(&self) -> Option<&str> {
+        let named = HOST_LABELS
+            .iter()
+            .find_map(|label| self.labels.get(*label))?;
+        Some(match named.rsplit_once(':') {
+            Some((host, port))
+                if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                host
+            }
+            _ => named,
+        })
+    }
+}
+
 /// What tells discards from flushes in a series of the time that both take together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiscardTime {

@@ -189,12 +189,12 @@ mod tests {
 
     fn of(hosts: &[Host]) -> Meetings {
         let names: Vec<String> = (0..hosts.len()).map(|index| format!("db{index}")).collect();
-        let named: Vec<NamedHost<'_>> = names
+        let all: Vec<NamedHost<'_>> = names
             .iter()
             .zip(hosts)
             .map(|(name, host)| NamedHost { name, host })
             .collect();
-        meetings(&named, Budget::unlimited())
+        meetings(&all, Budget::unlimited())
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod recorders;
 
 use crate::{SourceError, clean};
 use facts::Skipped;
-use facts::series::{Better, Dating, DiscardTime, SampleOf, Series};
+use facts::series::{Better, Dating, DiscardTime, HOST_LABELS, SampleOf, Series};
 use recorders::{COUNTERS, DISCARDS, RECORDED, RECORDERS, Recorder, Spent, otel_name};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,6 @@ const QUIET_SHARE: f64 = 0.5;
 const OF_METRIC: &[&str] = &["metric", "direction", "figure", "unit"];
 /// Labels that name a device, and a host.
 const DEVICES: &[&str] = &["device", "system.diskio.name", "disk", "name"];
-const HOSTS: &[&str] = &["host", "host.name", "host_name", "instance"];
 /// The queue of Metricbeat is rounded to a ten-thousandth: 0.05 ms/s, and a second one for flushes.
 const USED_MS_PER_S: f64 = 0.1;
 
@@ -148,8 +147,10 @@ impl<'s> Devices<'s> {
             };
             parts.entry(device).or_default().push((end, one));
         }
-        let hosts: BTreeSet<Option<&String>> =
-            parts.keys().map(|device| device.label(HOSTS)).collect();
+        let hosts: BTreeSet<Option<&String>> = parts
+            .keys()
+            .map(|device| device.label(HOST_LABELS))
+            .collect();
         Self {
             has_hosts: hosts.len() > 1,
             parts,
@@ -188,7 +189,7 @@ impl<'s> Devices<'s> {
     /// Names a series after its device, and after its host if there are several.
     fn named(&self, what: &str, device: &Device, mut series: Series) -> Series {
         series.name = format!("{what}{}", device.name());
-        if let (Some(host), true) = (device.label(HOSTS), self.has_hosts) {
+        if let (Some(host), true) = (device.label(HOST_LABELS), self.has_hosts) {
             series.name = format!("{} on {host}", series.name);
         }
         series.labels.extend(device.labels.clone());

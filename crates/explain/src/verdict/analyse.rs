@@ -2,6 +2,7 @@
 
 use super::advice::would_change;
 use super::clocks::zone_name;
+use super::common::common;
 use super::decision::{
     CauseFound, Decision, Evidence, ExplainedBy, JobMatch, Outcome, Recurs, decide,
 };
@@ -93,6 +94,7 @@ pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analys
             SeriesVerdict {
                 name: series.name.clone(),
                 source: series.source.clone(),
+                host: series.host().map(str::to_owned),
                 unit: series.unit.clone(),
                 better,
                 dating: series.dating,
@@ -107,6 +109,7 @@ pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analys
         .collect();
     verdicts.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
     Analysis {
+        common: common(&verdicts, &zone),
         series: verdicts,
         zone,
     }
@@ -193,6 +196,7 @@ fn verdict(
         phase,
         clock: recurrence.and_then(|recurrence| clock(recurrence, context)),
         shape: recurrence.map(|recurrence| recurrence.shape),
+        looks_like_load: recurs.is_some_and(|recurs| recurs.like_load.is_some()),
         p: decision.chance.and_then(|chance| chance.p),
         q: significance.q,
         since: recurrence.and_then(|recurrence| recurrence.since),

@@ -6,6 +6,7 @@
 mod advice;
 pub(crate) mod analyse;
 pub(crate) mod clocks;
+mod common;
 mod decision;
 mod discards;
 mod lasting;
@@ -20,7 +21,7 @@ mod times_of_day;
 mod unlike_load;
 
 pub use result::{
-    Analysis, Candidate, Change, ChangeKind, ClockChoice, Cycle, Effect, Folded, Interval,
+    Analysis, Candidate, Change, ChangeKind, ClockChoice, Common, Cycle, Effect, Folded, Interval,
     JobClass, Kind, Level, LocalTime, OtherClock, OtherPattern, Phase, Requests, Role, SampleTaken,
     SeriesVerdict, Shape, Undecided, Verdict,
 };

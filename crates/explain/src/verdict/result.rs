@@ -11,8 +11,27 @@ use serde::Serialize;
 pub struct Analysis {
     /// One per series, most interesting first.
     pub series: Vec<SeriesVerdict>,
+    /// What recurs at the same times in series of several hosts: with known jobs first, then that of the most hosts.
+    pub common: Vec<Common>,
     /// Name of the time zone of calendars and phases.
     pub zone: String,
+}
+
+/// A pattern that recurs at the same times in series of several hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Common {
+    /// The series that show it: indices into [`Analysis::series`], ascending.
+    pub series: Vec<usize>,
+    /// Their hosts, by the labels of the series; without such labels, the sources of the series.
+    pub hosts: Vec<String>,
+    /// The number of hosts of all series.
+    pub hosts_of: usize,
+    /// Jobs that fit all of these hosts, and explain it in at least half of the series; empty if there are none.
+    pub jobs: Vec<String>,
+    /// Jobs that fit all of these hosts without being proven; empty if there are none, or `jobs` are known.
+    pub possible: Vec<String>,
+    /// The conclusion in one sentence.
+    pub sentence: String,
 }
 
 /// A series and its verdict.
@@ -22,6 +41,8 @@ pub struct SeriesVerdict {
     pub name: String,
     /// The source of the series.
     pub source: String,
+    /// The host that it is of, by its labels; null if they do not tell.
+    pub host: Option<String>,
     /// Unit of its values.
     pub unit: Option<String>,
     /// Whether higher or lower is better; null if unknown.
@@ -65,6 +86,8 @@ pub struct Verdict {
     pub clock: Option<ClockChoice>,
     /// Its shape.
     pub shape: Option<Shape>,
+    /// Whether ordinary load of people, as by working hours or weekends, looks the same.
+    pub looks_like_load: bool,
     /// Probability of a pattern this clear by chance, from a bootstrap of the search's maximum: (1+b)/(1+B)
     /// (Phipson and Smyth 2010).
     pub p: Option<f64>,

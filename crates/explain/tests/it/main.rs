@@ -4,6 +4,7 @@ mod analysis;
 mod clocks;
 mod discards;
 mod disk_log;
+mod fleet;
 mod forms;
 mod odd_series;
 mod runs;

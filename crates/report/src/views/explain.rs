@@ -6,6 +6,7 @@ mod chart;
 mod clock;
 mod detail;
 mod disk_log;
+mod fleet;
 mod listing;
 mod names;
 mod series;
@@ -54,7 +55,14 @@ pub fn page(report: &ExplainReport<'_>, detail: ExplainDetail) -> Page {
             } else {
                 ""
             };
-            view.lead(&format!("{lead}{}.", listing::counts(all)), tone);
+            let counts = listing::counts(all);
+            match fleet::lead(report) {
+                Some(common) => {
+                    view.lead(&common, tone);
+                    view.page.about.push(counts);
+                }
+                None => view.lead(&format!("{lead}{counts}."), tone),
+            }
             let blocks = view.all_series(all);
             view.page.blocks.extend(blocks);
         }
@@ -121,21 +129,25 @@ impl View<'_, '_> {
     /// Adds a table of all series, the largest effect first, and then the first of them in full.
     fn all_series(&self, listed: &[ListedSeries<'_>]) -> Vec<Block> {
         let max = self.detail.series_max();
-        let titles = listing::titles(listed);
+        let rows = fleet::rows(self.report, listed);
         let mut table = Table::new(&["<series", "<verdict", "effect", "period", "q"]);
-        let shown = self.detail.shown(listed.len(), SUMMARY_MAX);
-        for (index, (one, title)) in listed.iter().zip(&titles).take(shown).enumerate() {
-            let verdict = &one.verdict.verdict;
+        let shown = self.detail.shown(rows.len(), SUMMARY_MAX);
+        for (index, row) in rows.iter().take(shown).enumerate() {
+            let verdict = &row.series.verdict.verdict;
             let dash = || "-".to_owned();
             let cell = Cell {
-                text: name(title),
+                text: name(&row.title),
                 section: (index < max).then(|| id(index)),
                 ..Cell::default()
             };
+            let effect = series::effect(row.series.verdict);
             table.rows.push(vec![
                 cell,
                 names::kind(verdict.kind).into(),
-                series::effect(one.verdict).into(),
+                match row.common {
+                    Some(_) => format!("up to {effect}").into(),
+                    None => effect.into(),
+                },
                 verdict.period_s.map_or_else(dash, units::seconds).into(),
                 verdict
                     .q
@@ -144,15 +156,16 @@ impl View<'_, '_> {
             ]);
         }
         let mut blocks = vec![table.into()];
-        blocks.extend(
-            self.detail
-                .more(listed.len(), SUMMARY_MAX)
-                .map(Block::aside),
-        );
-        for (index, (one, title)) in listed.iter().zip(&titles).take(max).enumerate() {
+        blocks.extend(self.detail.more(rows.len(), SUMMARY_MAX).map(Block::aside));
+        for (index, row) in rows.iter().take(max).enumerate() {
+            let one = &row.series;
             let verdict = &one.verdict.verdict;
-            let mut section = Section::new(name(title));
+            let mut section = Section::new(name(&row.title));
             section.id = id(index);
+            if let Some(common) = row.common {
+                section.push(Text::new(&common.sentence, names::tone(verdict.kind)));
+                section.push(fleet::about(common, &row.name));
+            }
             section.push(Text::new(&verdict.sentence, names::tone(verdict.kind)));
             let about = series::about(self.report, one.verdict);
             section.push(Block::aside(format!(
@@ -164,7 +177,7 @@ impl View<'_, '_> {
                 .extend(series::blocks(self.report, one, self.detail, true));
             blocks.push(section.into());
         }
-        let rest = listed.len().saturating_sub(max);
+        let rest = rows.len().saturating_sub(max);
         if rest > 0 {
             blocks.push(Block::aside(format!(
                 "{} more series; `--all` shows them in full, `--select` chooses.",

@@ -37,6 +37,7 @@ impl Case {
                 series: pairs
                     .map(|(series, verdict)| about(series, verdict))
                     .collect(),
+                common: Vec::new(),
                 zone: "Europe/Berlin".to_owned(),
             },
             series,
@@ -81,6 +82,7 @@ fn about(series: &Series, verdict: Verdict) -> SeriesVerdict {
     SeriesVerdict {
         name: series.name.clone(),
         source: series.source.clone(),
+        host: series.host().map(str::to_owned),
         unit: series.unit.clone(),
         better: series.better,
         dating: series.dating,
@@ -132,6 +134,7 @@ pub fn bare(kind: Kind, sentence: &str) -> Verdict {
         phase: None,
         clock: None,
         shape: None,
+        looks_like_load: false,
         p: None,
         q: None,
         since: None,

@@ -47,10 +47,7 @@ pub fn job_starts(
     series: &[Series],
     limits: &Limits,
 ) -> Result<Option<JobStarts>, SourceError> {
-    let hosts: BTreeSet<&str> = series
-        .iter()
-        .filter_map(|one| host_of(&one.labels))
-        .collect();
+    let hosts: BTreeSet<&str> = series.iter().filter_map(Series::host).collect();
     let matcher = match hosts.iter().collect::<Vec<_>>()[..] {
         [] => String::new(),
         // A host's exporters have ports of their own.
@@ -80,8 +77,8 @@ pub fn job_starts(
 
 /// The starts that the series of the metric tell. `None` if they are of several hosts.
 fn starts_of(series: &[Series], source_name: &str) -> Option<JobStarts> {
-    let host = host_of(&series.first()?.labels)?;
-    if series.iter().any(|one| host_of(&one.labels) != Some(host)) {
+    let host = series.first()?.host()?;
+    if series.iter().any(|one| one.host() != Some(host)) {
         return None;
     }
     let of_timers = |one: &&Series| one.labels.get("metric").is_none_or(|name| name != JOBS);
@@ -159,15 +156,6 @@ fn start_us(seconds: f64, read_at_us: i64) -> Option<i64> {
     (us > 0 && us <= read_at_us).then_some(us)
 }
 
-/// The host's name in the label `instance`: without the port.
-fn host_of(labels: &BTreeMap<String, String>) -> Option<&str> {
-    let instance = labels.get("instance")?;
-    Some(match instance.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => instance,
-    })
-}
-
 /// Whether a name means itself in a regular expression, apart from its dots.
 fn is_plain(host: &str) -> bool {
     let is_part = |one: u8| one.is_ascii_alphanumeric() || b".-_".contains(&one);
@@ -197,11 +185,7 @@ mod tests {
                 ])
             })
             .collect();
-        let metric = if name.ends_with(".timer") {
-            TIMERS
-        } else {
-            JOBS
-        };
+        let metric = if is_timer(name) { TIMERS } else { JOBS };
         let metric = json!({"__name__": metric, "instance": instance, "name": name});
         json!({"metric": metric, "values": values})
     }

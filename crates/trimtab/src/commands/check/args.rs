@@ -91,7 +91,7 @@ pub enum Format {
     Sarif,
     /// One line with performance data and monitoring plugin exit codes
     Nagios,
-    /// Metrics for Prometheus, as node_exporter's textfile collector reads them (-o FILE.prom)
+    /// Metrics for Prometheus, as `node_exporter`'s textfile collector reads them (-o FILE.prom)
     Openmetrics,
 }
 

@@ -146,7 +146,7 @@ pub struct FileArgs {
 #[command(next_help_heading = "Servers")]
 pub struct ServerArgs {
     /// Query for the Prometheus server at SOURCE (repeatable)
-    #[arg(long, value_name = "PROMQL")]
+    #[arg(long, value_name = "PROMQL", group = "values")]
     pub query: Vec<String>,
 
     /// Indices to query on the Elasticsearch or OpenSearch cluster at SOURCE
@@ -159,7 +159,7 @@ pub struct ServerArgs {
     pub index: Option<String>,
 
     /// Field with the values
-    #[arg(long, value_name = "F", requires = "index", group = "figure")]
+    #[arg(long, value_name = "F", requires = "index", groups = ["figure", "values"])]
     pub field: Option<String>,
 
     /// Discards of each disk in a Prometheus or in documents of Metricbeat or Elastic Agent (--index),
@@ -167,12 +167,12 @@ pub struct ServerArgs {
     #[arg(long, group = "figure", conflicts_with = "query")]
     pub discards: bool,
 
-    /// Make one series for each value of this field
-    #[arg(long, value_name = "F", requires = "field")]
+    /// Make one series for each value of this field, or of this label of a Prometheus (`instance`)
+    #[arg(long, value_name = "F", requires = "values")]
     pub split_by: Option<String>,
 
-    /// Aggregation of the values in each step [default: avg]
-    #[arg(long, value_enum, value_name = "HOW", requires = "field")]
+    /// Aggregation of the values in each step; of a Prometheus, of the series of a label [default: avg]
+    #[arg(long, value_enum, value_name = "HOW", requires = "values")]
     pub agg: Option<Aggregate>,
 
     /// Include only documents that match this query string (`host.name:es1`); with --discards of a

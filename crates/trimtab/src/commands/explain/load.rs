@@ -212,7 +212,10 @@ fn server(
             };
             readers::index(&client, endpoint, &query, step, times, &limits)
         }
-        _ => readers::prometheus(&client, endpoint, &servers.query, step, times, &limits),
+        _ => {
+            let queries = by_label(&servers.query, servers.split_by.as_deref(), servers.agg)?;
+            readers::prometheus(&client, endpoint, &queries, step, times, &limits)
+        }
     }?;
     reading.select(&arguments.select);
     if matches!(source, Source::Prometheus(_)) && !reading.series.is_empty() {
@@ -230,6 +233,55 @@ fn server(
         }
     }
     Ok(reading)
+}
+
+/// Queries that aggregate the series of each value of a label.
+fn by_label(
+    queries: &[String],
+    label: Option<&str>,
+    how: Option<Aggregate>,
+) -> Result<Vec<String>, CommandError> {
+    let refused = |message: String, hint: &'static str| {
+        Err(CommandError::new(Kind::Usage, message).hint(hint))
+    };
+    let Some(label) = label else {
+        return match how {
+            None => Ok(queries.to_vec()),
+            Some(_) => refused(
+                "--agg: of a Prometheus, the series of a label are aggregated".to_owned(),
+                "name the label with --split-by, or aggregate in the query",
+            ),
+        };
+    };
+    // Prometheus' data model: `[a-zA-Z_][a-zA-Z0-9_]*`.
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if !label.bytes().all(is_part)
+        || label
+            .bytes()
+            .next()
+            .is_none_or(|byte| byte.is_ascii_digit())
+    {
+        return refused(
+            format!("--split-by {label}: expected a label of Prometheus"),
+            "such as instance",
+        );
+    }
+    let (function, more) = match how.unwrap_or(Aggregate::Avg) {
+        Aggregate::Avg => ("avg", ""),
+        Aggregate::Min => ("min", ""),
+        Aggregate::Max => ("max", ""),
+        Aggregate::Sum => ("sum", ""),
+        Aggregate::P99 => ("quantile", "0.99, "),
+        Aggregate::Rate => {
+            return refused(
+                "--agg rate: a Prometheus has a function for that".to_owned(),
+                "write it into the query: 'rate(node_disk_io_time_seconds_total[5m])'",
+            );
+        }
+    };
+    // On lines of their own, so that a comment at a query's end ends there.
+    let wrapped = |query: &String| format!("{function} by ({label}) ({more}{query}\n)");
+    Ok(queries.iter().map(wrapped).collect())
 }
 
 fn save(path: &Path, loaded: &Loaded) -> Result<(), CommandError> {
@@ -278,6 +330,30 @@ mod tests {
         match Cli::try_parse_from(all).unwrap().command {
             Command::Explain(arguments) => arguments,
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn series_of_a_prometheus_are_split_by_a_label() {
+        let queries = ["up # each".to_owned()];
+        let split = |label, how| by_label(&queries, label, how);
+        assert_eq!(split(None, None).unwrap(), queries);
+        assert_eq!(
+            split(Some("instance"), None).unwrap(),
+            ["avg by (instance) (up # each\n)"]
+        );
+        assert_eq!(
+            split(Some("instance"), Some(Aggregate::P99)).unwrap(),
+            ["quantile by (instance) (0.99, up # each\n)"]
+        );
+        for (label, how, words) in [
+            (None, Some(Aggregate::Max), "--agg: of a Prometheus"),
+            (Some("a) or vector(1"), None, "expected a label"),
+            (Some("1st"), None, "expected a label"),
+            (Some("instance"), Some(Aggregate::Rate), "--agg rate"),
+        ] {
+            let error = split(label, how).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
         }
     }
 

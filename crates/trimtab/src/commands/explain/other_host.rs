@@ -2,10 +2,10 @@
 
 use super::jobs;
 use super::load::Loaded;
+use facts::series::HOST_LABELS;
 
 /// A warning if this host's jobs are considered for the series of another host.
 pub(super) fn caution(loaded: &Loaded, found: &jobs::Found) -> Option<String> {
-    const HOST_LABELS: [&str; 5] = ["host", "hostname", "host.name", "nodename", "instance"];
     let this_host = found.this_host.as_deref()?;
     if found.jobs.is_empty() {
         return None;

@@ -1,0 +1,229 @@
+//! Conclusions about many series: which hosts show the same pattern at the same times, and which jobs fit all of them.
+
+use super::phrases::{every, names};
+use super::result::{Common, Cycle, Kind, SeriesVerdict, Shape, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Periods that differ by no more than this share are the same.
+const PERIOD_SLACK: f64 = 0.02;
+/// Places within the period that are no further apart are the same, in seconds; samples of a longer interval allow theirs.
+const PLACE_SLACK_S: f64 = 900.0;
+/// A chain of places that overlap one after the other must not run through more of the period than this share.
+const SPAN_MAX: f64 = 0.25;
+/// Without a job that explains it, so many hosts are no coincidence, if they are one in [`HOSTS_SHARE`] as well.
+const HOSTS_MIN: usize = 3;
+const HOSTS_SHARE: usize = 5;
+
+/// Series with one pattern, while they are gathered.
+struct Group<'a> {
+    first: &'a SeriesVerdict,
+    /// Indices of the series.
+    series: Vec<usize>,
+    /// The interval in which it starts in each period.
+    place: Place,
+}
+
+/// An interval within a period, in seconds after the place of the first series, with the texts of its ends.
+#[derive(Clone)]
+struct Place {
+    from_s: f64,
+    to_s: f64,
+    from_text: String,
+    to_text: String,
+}
+
+/// Groups series of several hosts that show the same pattern; `all` are in the order of the result.
+pub(super) fn common(all: &[SeriesVerdict], zone: &str) -> Vec<Common> {
+    let hosts_of = all.iter().map(host).collect::<BTreeSet<_>>().len();
+    if hosts_of < 2 {
+        return Vec::new();
+    }
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (index, series) in all.iter().enumerate() {
+        let recurs = matches!(series.verdict.kind, Kind::Periodic | Kind::Unattributed);
+        // Days and nights of load are alike everywhere.
+        let is_load = series.verdict.shape == Some(Shape::Wave)
+            || series.verdict.looks_like_load && series.verdict.kind == Kind::Unattributed;
+        if !recurs || is_load {
+            continue;
+        }
+        match groups
+            .iter_mut()
+            .find_map(|group| group.joined(series).map(|place| (group, place)))
+        {
+            Some((group, place)) => {
+                group.series.push(index);
+                group.place = place;
+            }
+            // Without a place, nothing tells whether others are at the same one.
+            None => groups.extend(place(&series.verdict, &series.verdict).map(|place| Group {
+                first: series,
+                series: vec![index],
+                place,
+            })),
+        }
+    }
+    let mut found: Vec<Common> = groups
+        .iter()
+        .filter_map(|group| group.concluded(all, hosts_of, zone))
+        .collect();
+    found.sort_by_key(|common| {
+        let known = (!common.jobs.is_empty(), !common.possible.is_empty());
+        std::cmp::Reverse((known, common.hosts.len()))
+    });
+    found
+}
+
+/// The host of a series, else where it was read.
+fn host(series: &SeriesVerdict) -> &str {
+    series.host.as_deref().unwrap_or(&series.source)
+}
+
+/// Where a pattern starts within its period, relative to that of another one.
+fn place(verdict: &Verdict, first: &Verdict) -> Option<Place> {
+    let period_s = verdict.period_s?;
+    let phase = verdict.phase.as_ref()?;
+    let after_s = phase
+        .from
+        .duration_since(first.phase.as_ref()?.from)
+        .as_secs_f64();
+    let from_s = after_s - (after_s / period_s).round() * period_s;
+    Some(Place {
+        from_s,
+        to_s: from_s + phase.to.duration_since(phase.from).as_secs_f64(),
+        from_text: phase.from_text.clone(),
+        to_text: phase.to_text.clone(),
+    })
+}
+
+impl Group<'_> {
+    /// Returns the place of the group with one more series; `None` if that shows another pattern.
+    fn joined(&self, series: &SeriesVerdict) -> Option<Place> {
+        let (first, verdict) = (&self.first.verdict, &series.verdict);
+        let (period_s, other_s) = (first.period_s?, verdict.period_s?);
+        let is_same = first.cycle == verdict.cycle
+            && first.weekdays == verdict.weekdays
+            && (other_s - period_s).abs() <= PERIOD_SLACK * period_s;
+        // The runs of a job that was named are its own pattern, even at the same time as another one's.
+        let named = |verdict: &Verdict| {
+            let class = verdict.classes.first();
+            let class = class.filter(|_| verdict.kind == Kind::Periodic);
+            class.map(|class| class.jobs.clone())
+        };
+        let contradict = match (named(first), named(verdict)) {
+            (Some(one), Some(other)) => !one.iter().any(|job| other.contains(job)),
+            _ => false,
+        };
+        if !is_same || contradict {
+            return None;
+        }
+        let (mine, theirs) = (&self.place, place(verdict, first)?);
+        let gap_s = series.gap_s.unwrap_or(0.0);
+        let slack_s = PLACE_SLACK_S
+            .max(gap_s)
+            .max(self.first.gap_s.unwrap_or(0.0));
+        let apart_s = (theirs.from_s - mine.to_s).max(mine.from_s - theirs.to_s);
+        let union = union(mine, &theirs);
+        let is_near = apart_s <= slack_s;
+        let is_short = union.to_s - union.from_s <= SPAN_MAX * period_s + slack_s;
+        (is_near && is_short).then_some(union)
+    }
+
+    /// Returns the conclusion; `None` if too few hosts show the pattern.
+    fn concluded(&self, all: &[SeriesVerdict], hosts_of: usize, zone: &str) -> Option<Common> {
+        let hosts: BTreeSet<&str> = self.series.iter().map(|&index| host(&all[index])).collect();
+        let (jobs, possible) = self.jobs(all, hosts.len());
+        let is_enough = if jobs.is_empty() && possible.is_empty() {
+            hosts.len() >= HOSTS_MIN && hosts.len() * HOSTS_SHARE >= hosts_of
+        } else {
+            hosts.len() > 1
+        };
+        let cause = match (jobs.as_slice(), possible.as_slice()) {
+            ([_], _) => format!("one job fits all: {}", names(&jobs)),
+            ([_, ..], _) => format!("jobs that fit all: {}", names(&jobs)),
+            ([], [_, ..]) => format!("possible, not proven: {}", names(&possible)),
+            ([], []) => "no known job explains all".to_owned(),
+        };
+        is_enough.then(|| Common {
+            series: self.series.clone(),
+            sentence: self.sentence(hosts.len(), hosts_of, &cause, zone),
+            hosts: hosts.into_iter().map(str::to_owned).collect(),
+            hosts_of,
+            jobs,
+            possible,
+        })
+    }
+
+    /// Returns the jobs that fit every host, and explain at least half of the series, and those that fit only. Each
+    /// series has a vote: what one of them names may be the coincidence of its noise.
+    fn jobs(&self, all: &[SeriesVerdict], hosts: usize) -> (Vec<String>, Vec<String>) {
+        #[derive(Default)]
+        struct Votes<'a> {
+            named: usize,
+            hosts: BTreeSet<&'a str>,
+        }
+        let mut votes: BTreeMap<&str, Votes<'_>> = BTreeMap::new();
+        for &index in &self.series {
+            let series = &all[index];
+            for (rank, class) in series.verdict.classes.iter().enumerate() {
+                for job in &class.jobs {
+                    let votes = votes.entry(job).or_default();
+                    let is_named = rank == 0 && series.verdict.kind == Kind::Periodic;
+                    votes.named += usize::from(is_named);
+                    votes.hosts.insert(host(series));
+                }
+            }
+        }
+        let fits = votes.iter().filter(|(_, votes)| votes.hosts.len() == hosts);
+        let (mut jobs, mut possible) = (Vec::new(), Vec::new());
+        for (job, votes) in fits {
+            let list = if votes.named * 2 >= self.series.len() {
+                &mut jobs
+            } else {
+                &mut possible
+            };
+            list.push((*job).to_owned());
+        }
+        if !jobs.is_empty() {
+            possible.clear();
+        }
+        (jobs, possible)
+    }
+
+    fn sentence(&self, hosts: usize, hosts_of: usize, cause: &str, zone: &str) -> String {
+        let verdict = &self.first.verdict;
+        let of = if hosts == hosts_of {
+            format!("All {hosts} hosts")
+        } else {
+            format!("{hosts} of {hosts_of} hosts")
+        };
+        let often = match &verdict.weekdays {
+            Some(days) => format!("on {}", units::list::list(days)),
+            None => every(verdict.cycle, verdict.period_s.unwrap_or(0.0)),
+        };
+        let place = if verdict.cycle == Some(Cycle::Fixed) {
+            String::new()
+        } else {
+            let from = self.place.from_text.as_str();
+            let to = self.place.to_text.as_str();
+            // `Monday 00:00 to 01:40`, where both are on one day.
+            let day = from.rsplit_once(' ').map_or("", |(day, _)| day);
+            let to = to.strip_prefix(day).map_or(to, str::trim_start);
+            format!(", {from} to {to} {zone}")
+        };
+        format!("{of}: {often}{place}; {cause}.")
+    }
+}
+
+fn union(a: &Place, b: &Place) -> Place {
+    let (first, last) = (
+        if a.from_s <= b.from_s { a } else { b },
+        if a.to_s >= b.to_s { a } else { b },
+    );
+    Place {
+        from_s: first.from_s,
+        to_s: last.to_s,
+        from_text: first.from_text.clone(),
+        to_text: last.to_text.clone(),
+    }
+}
