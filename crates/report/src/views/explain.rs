@@ -164,7 +164,7 @@ impl View<'_, '_> {
             section.id = id(index);
             if let Some(common) = row.common {
                 section.push(Text::new(&common.sentence, names::tone(verdict.kind)));
-                section.push(fleet::about(common, &row.name));
+                section.push(fleet::about(common, &name(&row.name)));
             }
             section.push(Text::new(&verdict.sentence, names::tone(verdict.kind)));
             let about = series::about(self.report, one.verdict);
