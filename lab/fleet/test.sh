@@ -50,5 +50,13 @@ for hosts in 100 1000; do
     fi
     rm -r "$top/fleet"
 done
+# Histories of eight nodes, of which five are disturbed on Mondays, by the jobs of a host of the fleet.
+server="histories"
+lab/fleet/series.py "$top/series" 8 4 8 3600 5
+lab/fleet/make.py "$trimtab" "$top/jobs" 1
+measured explain "$top"/series/*.csv --jobs "$top/jobs/db0000.tar.zst" --tz UTC --better lower --exit-zero 2>"$top/took"
+echo "32 series of eight weeks of hours: $(cat "$top/took")"
+expect "one conclusion, with the job that fits all" says '^5 of 8 sources: every week, (Sunday 23:|Monday 0[01]:)[0-9 a-zA-Z:]+ UTC; one job fits all: fstrim.timer\.'
+
 echo "fleet: $passed expectations met, $failed not"
 [ $failed = 0 ]

@@ -84,6 +84,26 @@ expect "node_exporter had nothing to complain of" bash -c "! grep -q 'level=erro
 run curl -fsS -m 5 -g "$url/api/v1/query?query=node_textfile_scrape_error"
 expect "and read the file" grep_out '"value":\[[0-9.]+,"0"\]'
 
+# What the dashboard asks for.
+# shellcheck disable=SC2016
+panels() {
+    python3 -c '
+import json, sys
+board = json.load(open(sys.argv[1]))
+for panel in board["panels"]:
+    for target in panel["targets"]:
+        print(target["expr"].replace("$instance", ".*"))
+for note in board["annotations"]["list"]:
+    print(note["expr"].replace("$instance", ".*"))' packaging/grafana/trimtab.json
+}
+asked=0
+while read -r expression; do
+    run curl -fsS -m 5 -G --data-urlencode "query=$expression" "$url/api/v1/query"
+    expect "Prometheus understands $expression" grep_out '"status":"success"'
+    asked=$((asked + 1))
+done < <(panels)
+expect "all panels of the dashboard were asked" [ "$asked" -ge 9 ]
+
 explain() {
     run "$trimtab" explain "$url" --query 'lab_read_wait_ms{instance="db1:9100"}' --step 5m \
         --since "$(date -d "@$begin" +%F)" --until "$(date -d "@$((begin + 84 * 86400))" +%F)" --jobs none --exit-zero "$@"
@@ -92,6 +112,8 @@ explain
 expect "explain names cron's job by the metrics" grep_out 'cron.weekly/fstrim'
 expect "as the cause" bash -c "head -n 4 '$top/out' | tr -s ' \n' ' ' | grep -q 'cron.weekly/fstrim'"
 head -n 3 "$top/out"
+explain --split-by instance --agg max
+expect "and so for a series of each instance" bash -c "head -n 4 '$top/out' | tr -s ' \n' ' ' | grep -q 'cron.weekly/fstrim'"
 explain --log none
 expect "without them no job is known" bash -c "! grep -q 'cron.weekly/fstrim' '$top/out'"
 echo "metrics: $passed expectations met, $failed not"

@@ -81,17 +81,21 @@ pub const HOST_LABELS: &[&str] = &[
 impl Series {
     /// The host that it is of, if its labels tell: without the port of an exporter.
     pub fn host(&self) -> Option<&str> {
-        let named = HOST_LABELS
-            .iter()
-            .find_map(|label| self.labels.get(*label))?;
-        Some(match named.rsplit_once(':') {
-            Some((host, port))
-                if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) =>
-            {
-                host
-            }
-            _ => named,
-        })
+        let mut labels = HOST_LABELS.iter();
+        let named = labels.find_map(|label| self.labels.get(*label))?;
+        Some(without_port(named))
+    }
+
+    /// The host of the exporter that a Prometheus scraped, by its label `instance`.
+    pub fn scraped_host(&self) -> Option<&str> {
+        self.labels.get("instance").map(|named| without_port(named))
+    }
+}
+
+fn without_port(named: &str) -> &str {
+    match named.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => named,
     }
 }
 

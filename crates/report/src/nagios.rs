@@ -83,7 +83,7 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
     let mut out = format!("TRIMTAB {} - {}", status.word(), said.join(", "));
     // Notes do not raise an alarm, so leave them out of its line.
     let is_alarm = |finding: &Finding| finding.severity > Severity::Info;
-    let groups = shared::shared(report.findings);
+    let groups = shared::groups(report.findings);
     // What each finding is about; of many hosts, those of one kind together.
     let all: Vec<(&Finding, String)> = if report.hosts.len() < HOSTS_MIN {
         findings

@@ -6,6 +6,7 @@
 //! which would be wrong between two checks.
 
 use crate::check::{CheckReport, CheckedHost, is_drive};
+use crate::views::cluster;
 use facts::{Finding, Severity};
 use jiff::Timestamp;
 use rules::DiskCalendar;
@@ -25,6 +26,11 @@ pub fn openmetrics(report: &CheckReport<'_>, calendars: &[DiskCalendar]) -> Stri
     of_check(report, &mut metrics);
     for finding in report.findings {
         metrics.add("trimtab_finding", &labels_of(finding), 1.0);
+    }
+    if let Some(cluster) = report.cluster {
+        let labels = [("cluster", cluster::name(cluster))];
+        let name = "trimtab_check_timestamp_seconds";
+        metrics.set(name, &labels, seconds(cluster.read_at));
     }
     let several = report.hosts.len() > 1;
     for (index, checked) in report.hosts.iter().enumerate() {
@@ -143,10 +149,14 @@ fn of_calendar(calendar: &DiskCalendar, metrics: &mut OnHost<'_>) {
             let name = "trimtab_filesystem_discards_reach_drives";
             metrics.set(name, &labels, float(u64::from(reach)));
         }
-        if let Some((at, _)) = &filesystem.last_trim {
+        if let Some(at) = filesystem.last_trim {
             let name = "trimtab_filesystem_last_trim_timestamp_seconds";
-            metrics.set_time(name, &labels, *at);
+            metrics.set_time(name, &labels, at);
         }
+    }
+    if calendar.jobs.is_none() || !calendar.is_complete {
+        let what = [("what", "starts of heavy jobs")];
+        metrics.set("trimtab_check_skipped", &what, 1.0);
     }
 }
 
@@ -154,6 +164,11 @@ fn of_calendar(calendar: &DiskCalendar, metrics: &mut OnHost<'_>) {
 #[allow(clippy::cast_precision_loss)]
 fn float(number: u64) -> f64 {
     number as f64
+}
+
+/// A Unix time in whole seconds.
+fn seconds(at: Timestamp) -> f64 {
+    at.as_duration().as_secs_f64().trunc()
 }
 
 /// Each metric's help; no other can be written. Those that end in `_total` are counters, the others gauges.
@@ -188,7 +203,7 @@ const HELP: &[(&str, &str)] = &[
     ),
     (
         "trimtab_check_timestamp_seconds",
-        "When the host was looked at.",
+        "When the host was looked at, or the cluster was asked.",
     ),
     (
         "trimtab_drive_discarded_bytes_total",
@@ -257,9 +272,8 @@ impl OnHost<'_> {
         self.metrics.set(name, &labels, value);
     }
 
-    #[allow(clippy::cast_precision_loss)] // seconds of the next million years
     fn set_time(&mut self, name: &'static str, labels: &[(&str, &str)], at: Timestamp) {
-        self.set(name, labels, at.as_second() as f64);
+        self.set(name, labels, seconds(at));
     }
 }
 
@@ -380,5 +394,24 @@ mod tests {
         for name in source.split('"').filter(is_name) {
             assert!(names.contains(&name), "{name}");
         }
+    }
+
+    #[test]
+    fn alerts_and_the_dashboard_ask_for_what_is_written() {
+        let mut asked = 0;
+        for text in [
+            include_str!("../../../packaging/prometheus/trimtab.rules.yml"),
+            include_str!("../../../packaging/grafana/trimtab.json"),
+        ] {
+            let is_other = |c: char| !c.is_ascii_lowercase() && c != '_';
+            for name in text
+                .split(is_other)
+                .filter(|word| word.starts_with("trimtab_"))
+            {
+                assert!(HELP.iter().any(|(known, _)| *known == name), "{name}");
+                asked += 1;
+            }
+        }
+        assert!(asked > 15, "{asked}");
     }
 }

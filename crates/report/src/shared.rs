@@ -18,7 +18,7 @@ pub(crate) struct Shared<'a> {
 }
 
 /// Groups the findings about hosts, the most severe first, then those of most hosts.
-pub(crate) fn shared<'a>(findings: &'a [Finding]) -> Vec<Shared<'a>> {
+pub(crate) fn groups<'a>(findings: &'a [Finding]) -> Vec<Shared<'a>> {
     let mut groups: Vec<Shared<'a>> = Vec::new();
     let mut known: HashMap<(Severity, &str, String), usize> = HashMap::new();
     for finding in findings {
@@ -63,7 +63,7 @@ pub(crate) fn shared<'a>(findings: &'a [Finding]) -> Vec<Shared<'a>> {
 
 /// Names the worst finding: `TRIM001 on 3 hosts`. `None` if there is none about a host.
 pub(crate) fn worst(findings: &[Finding]) -> Option<String> {
-    let groups = shared(findings);
+    let groups = groups(findings);
     let worst = groups.first()?;
     let on = match worst.hosts.as_slice() {
         [only] => (*only).to_owned(),
@@ -127,7 +127,7 @@ mod tests {
             ),
             finding("c", "FS005", "nobarrier"),
         ];
-        let groups = shared(&all);
+        let groups = groups(&all);
         let told: Vec<(&str, &[&str], usize)> = groups
             .iter()
             .map(|group| {

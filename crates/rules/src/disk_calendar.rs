@@ -4,7 +4,7 @@
 use crate::budget::Budget;
 use crate::context::Context;
 use crate::disk_jobs;
-use crate::times::HostClock;
+use crate::times::{AHEAD, HostClock};
 use crate::volumes::trimmable;
 use facts::Host;
 use facts::host::{Job, Trigger};
@@ -14,9 +14,6 @@ use std::collections::HashMap;
 /// How far back the last start of a job of cron is computed: enough for a yearly one.
 const BACK_MAX_S: f64 = 400.0 * 86_400.0;
 
-/// How far ahead the next start is computed.
-const AHEAD: SignedDuration = SignedDuration::from_hours(400 * 24);
-
 /// What [`disk_calendar`] tells of a host.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DiskCalendar {
@@ -24,6 +21,8 @@ pub struct DiskCalendar {
     pub jobs: Option<Vec<HeavyJob>>,
     /// Writable filesystems that can be trimmed.
     pub filesystems: Vec<TrimmedFilesystem>,
+    /// Whether there was time for all of them.
+    pub is_complete: bool,
 }
 
 /// A job that accesses every disk, or much of it.
@@ -52,8 +51,9 @@ pub struct TrimmedFilesystem {
     pub has_store: bool,
     /// Whether discards reach the drives; `None` if that is not known.
     pub discards_reach_drives: Option<bool>,
-    /// When it was last trimmed, and by what: a complete pass of `trimtab trim`, or the last start of a job that trims it.
-    pub last_trim: Option<(Timestamp, String)>,
+    /// When it was last trimmed: the end of the last complete pass of `trimtab trim`, or the last start of a job that
+    /// trims it.
+    pub last_trim: Option<Timestamp>,
 }
 
 /// Returns the heavy jobs and the filesystems of a host, as far as there is time.
@@ -80,13 +80,10 @@ pub fn disk_calendar(host: &Host, budget: Budget<'_>) -> DiskCalendar {
         .collect();
     let filesystems = trimmable(&cx).map(|volume| {
         let mount = volume.mount;
-        let own = passes.get(mount.mount_point.as_str());
-        let own = own.map(|at| (*at, "trimtab".to_owned()));
+        let own = passes.get(mount.mount_point.as_str()).copied();
         let trims = cx.trim_jobs().map(|trims| trims.reaching(volume));
-        let by_jobs = trims.into_iter().flatten().filter_map(|trim| {
-            let at = last_start(&clock, host, trim.job)?;
-            Some((at, trim.job.name.clone()))
-        });
+        let by_jobs = trims.into_iter().flatten();
+        let by_jobs = by_jobs.filter_map(|trim| last_start(&clock, host, trim.job));
         TrimmedFilesystem {
             mount_point: mount.mount_point.clone(),
             device: volume.stack.top().dev_path(),
@@ -99,6 +96,7 @@ pub fn disk_calendar(host: &Host, budget: Budget<'_>) -> DiskCalendar {
     DiskCalendar {
         filesystems: filesystems.collect(),
         jobs,
+        is_complete: !cx.budget.is_used_up(),
     }
 }
 
@@ -176,24 +174,17 @@ mod tests {
         let mut found = host(vec![timer, cron_weekly("fstrim", "fstrim /other")], 60.0);
         let by_timer = work(&found).filesystems.remove(0);
         assert_eq!(by_timer.device, "/dev/md0");
-        assert_eq!(
-            by_timer.last_trim,
-            Some((at("2026-01-05T00:13:00Z"), "fstrim.timer".to_owned()))
-        );
+        assert_eq!(by_timer.last_trim, Some(at("2026-01-05T00:13:00Z")));
         let passes = |mount: &str, day: u8| TrimPasses {
             mount_point: mount.to_owned(),
             ended_at: at("2026-02-01T00:00:00Z"),
-            outcome: "stopped".to_owned(),
             active_s: 1.0,
             discarded_bytes: None,
             completed_at: Some(at(&format!("2026-01-0{day}T02:00:00Z"))),
         };
         found.trim_passes = vec![passes("/data", 6), passes("/other", 7)];
         let ours = work(&found).filesystems.remove(0).last_trim;
-        assert_eq!(
-            ours,
-            Some((at("2026-01-06T02:00:00Z"), "trimtab".to_owned()))
-        );
+        assert_eq!(ours, Some(at("2026-01-06T02:00:00Z")));
     }
 
     #[test]

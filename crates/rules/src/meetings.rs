@@ -3,19 +3,12 @@
 use crate::budget::Budget;
 use crate::context::Context;
 use crate::disk_jobs::{self, DiskJob, DiskWork};
-use crate::times::HostClock;
+use crate::times::{EVENT_PERIOD_MIN_S, HostClock, MEETINGS_AHEAD, TOGETHER_S};
 use crate::{NamedHost, wording};
 use facts::host::Job;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use schedule::Run;
 use std::collections::BTreeMap;
-
-/// How far ahead to look: a monthly job meets every weekly one once.
-const AHEAD: SignedDuration = SignedDuration::from_hours(35 * 24);
-/// Starts closer than this count as simultaneous, in seconds.
-const SLACK_S: f64 = 15.0 * 60.0;
-/// Jobs that run more often are background load rather than events.
-const PERIOD_MIN_S: f64 = 12.0 * 3600.0;
 
 /// Hosts on which jobs of one kind start at the same time.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,8 +38,10 @@ pub struct Meetings {
     pub hosts_compared: usize,
     /// Whether they were chosen because a store is on them; else none has one.
     pub have_stores: bool,
-    /// Those of them whose jobs are not known, or not all of them.
+    /// Those of them of which not all jobs, or not all of their starts, are known.
     pub hosts_unknown: usize,
+    /// The time after which starts were not compared, because there are too many.
+    pub compared_until: Option<Timestamp>,
 }
 
 /// A heavy job of a host, with its runs.
@@ -75,32 +70,36 @@ pub fn meetings(hosts: &[NamedHost<'_>], budget: Budget<'_>) -> Meetings {
     for (index, named) in compared.iter().enumerate() {
         let cx = Context::within(budget.restarted(), named.host);
         let jobs = disk_jobs::active(&cx);
-        if jobs.is_none() || named.host.timers_unknown {
-            found.hosts_unknown += 1;
-        }
+        let mut is_known = jobs.is_some() && !named.host.timers_unknown;
         let clock = HostClock::of(named.host);
         for heavy in jobs.into_iter().flatten() {
-            let is_frequent = || {
-                let period_s = clock.period_s(heavy.job, now);
-                period_s.is_some_and(|period_s| period_s < PERIOD_MIN_S)
-            };
-            if !heavy.work.is_heavy() || !concerns_stores(&cx, heavy, have_stores) || is_frequent()
-            {
+            let period_s = clock.period_s(heavy.job, now);
+            let is_frequent = period_s.is_some_and(|period_s| period_s < EVENT_PERIOD_MIN_S);
+            if !heavy.work.is_heavy() || is_frequent || !concerns_stores(&cx, heavy, have_stores) {
                 continue;
             }
-            let until = now.checked_add(AHEAD).unwrap_or(now);
-            let forecast = clock.runs(heavy.job, now, until);
-            by_work.entry(heavy.work).or_default().push(Known {
-                host: index,
-                job: heavy.job,
-                runs: forecast.map(|forecast| forecast.runs).unwrap_or_default(),
-            });
+            let until = now.checked_add(MEETINGS_AHEAD).unwrap_or(now);
+            match clock.runs(heavy.job, now, until) {
+                Ok(forecast) => {
+                    is_known &= forecast.unknown.is_empty();
+                    by_work.entry(heavy.work).or_default().push(Known {
+                        host: index,
+                        job: heavy.job,
+                        runs: forecast.runs,
+                    });
+                }
+                Err(_) => is_known = false,
+            }
         }
+        is_known &= !cx.budget.is_used_up();
+        found.hosts_unknown += usize::from(!is_known);
     }
-    let largest = by_work
-        .into_iter()
-        .filter_map(|(work, known)| largest(work, known, &compared));
-    found.meetings = largest.collect();
+    for (work, known) in by_work {
+        let (meeting, truncated_at) = largest(work, known, &compared);
+        found.meetings.extend(meeting);
+        let earlier = [found.compared_until, truncated_at];
+        found.compared_until = earlier.into_iter().flatten().min();
+    }
     found
         .meetings
         .sort_by_key(|meeting| std::cmp::Reverse(meeting.hosts.len()));
@@ -121,26 +120,33 @@ fn concerns_stores(cx: &Context<'_>, heavy: DiskJob<'_>, have_stores: bool) -> b
     with_store.any(|volume| trims.reaches(trim, volume))
 }
 
-/// Returns the meeting of the most hosts.
-fn largest(work: DiskWork, known: Vec<Known<'_>>, hosts: &[&NamedHost<'_>]) -> Option<Meeting> {
+/// Returns the meeting of the most hosts, and the time after which none were looked for.
+fn largest(
+    work: DiskWork,
+    known: Vec<Known<'_>>,
+    hosts: &[&NamedHost<'_>],
+) -> (Option<Meeting>, Option<Timestamp>) {
     let mut places = Vec::new();
     let mut runs: Vec<(&Job, Vec<Run>)> = Vec::new();
     for one in known {
         places.push(one.host);
         runs.push((one.job, one.runs));
     }
-    let collisions = schedule::collisions(&runs, SLACK_S);
+    let collisions = schedule::collisions(&runs, TOGETHER_S);
     let hosts_of = |jobs: &[usize]| {
         let mut met: Vec<usize> = jobs.iter().map(|&job| places[job]).collect();
         met.dedup();
         met
     };
-    let (met, collision) = collisions
+    let most = collisions
         .groups
         .iter()
         .map(|collision| (hosts_of(&collision.jobs), collision))
         .filter(|(met, _)| met.len() > 1)
-        .max_by_key(|(met, collision)| (met.len(), collision.is_certain()))?;
+        .max_by_key(|(met, collision)| (met.len(), collision.is_certain()));
+    let Some((met, collision)) = most else {
+        return (None, collisions.truncated_at);
+    };
     let mut jobs: Vec<String> = collision
         .jobs
         .iter()
@@ -149,7 +155,7 @@ fn largest(work: DiskWork, known: Vec<Known<'_>>, hosts: &[&NamedHost<'_>]) -> O
     jobs.sort_unstable();
     jobs.dedup();
     let clock = HostClock::of(hosts[met[0]].host);
-    Some(Meeting {
+    let meeting = Meeting {
         work: work.label(),
         hosts: met
             .iter()
@@ -164,7 +170,8 @@ fn largest(work: DiskWork, known: Vec<Known<'_>>, hosts: &[&NamedHost<'_>]) -> O
             clock.label()
         ),
         is_certain: collision.is_certain(),
-    })
+    };
+    (Some(meeting), collisions.truncated_at)
 }
 
 #[cfg(test)]

@@ -2,21 +2,17 @@
 
 use crate::context::Context;
 use crate::disk_jobs::{self, DiskWork};
-use crate::times::HostClock;
+use crate::times::{EVENT_PERIOD_MIN_S, HostClock, MEETINGS_AHEAD};
 use facts::host::Job;
+use jiff::Timestamp;
 use jiff::civil::Weekday;
-use jiff::{SignedDuration, Timestamp};
 use schedule::Run;
 use std::cell::OnceCell;
 
-/// How far ahead to look: every weekday meets every first of a month once.
-const AHEAD: SignedDuration = SignedDuration::from_hours(35 * 24);
 /// Other jobs must not start from this long before the slot, in minutes...
 const BEFORE_MIN: i64 = 20;
 /// ...to this long after it: the random delay of a timer, and what SCHED001 takes for simultaneous.
 const AFTER_MIN: i64 = 80;
-/// Jobs that run more often than this are background load rather than events.
-const PERIOD_MIN_S: f64 = 12.0 * 3600.0;
 /// Maximum number of jobs whose runs are computed, as in SCHED001.
 const JOBS_MAX: usize = 100;
 /// Length of the window of a paced trim in hours.
@@ -217,11 +213,11 @@ pub(crate) fn heavy_runs(cx: &Context<'_>) -> Vec<Run> {
 
 /// Returns the runs of jobs in the coming weeks, without those of jobs that run all the time.
 pub(crate) fn runs_of(clock: &HostClock, jobs: &[&Job], now: Timestamp) -> Vec<Run> {
-    let until = now.checked_add(AHEAD).unwrap_or(now);
+    let until = now.checked_add(MEETINGS_AHEAD).unwrap_or(now);
     jobs.iter()
         .filter(|job| {
             let period_s = clock.period_s(job, now);
-            period_s.is_none_or(|period_s| period_s >= PERIOD_MIN_S)
+            period_s.is_none_or(|period_s| period_s >= EVENT_PERIOD_MIN_S)
         })
         .filter_map(|job| clock.runs(job, now, until).ok())
         .flat_map(|forecast| forecast.runs)

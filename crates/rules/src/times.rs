@@ -18,8 +18,15 @@ pub(crate) struct HostClock {
 /// A start known to within this duration is shown as a single time.
 const EXACT: SignedDuration = SignedDuration::from_mins(2);
 
+/// How far ahead to look for runs that meet: every weekday meets every first of a month or first Sunday once.
+pub(crate) const MEETINGS_AHEAD: SignedDuration = SignedDuration::from_hours(35 * 24);
+/// Starts closer than this count as simultaneous, in seconds.
+pub(crate) const TOGETHER_S: f64 = 15.0 * 60.0;
+/// Jobs that run more often than this are background load rather than events.
+pub(crate) const EVENT_PERIOD_MIN_S: f64 = 12.0 * 3600.0;
+
 /// How far ahead to search for the next runs: enough for a yearly job.
-const AHEAD: SignedDuration = SignedDuration::from_hours(400 * 24);
+pub(crate) const AHEAD: SignedDuration = SignedDuration::from_hours(400 * 24);
 
 /// More triggers than a job has that may start it at the same time: a list that is cut between such runs
 /// loses all of them.

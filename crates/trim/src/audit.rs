@@ -168,7 +168,6 @@ fn last_passes_in(log: &str) -> Vec<TrimPasses> {
         let pass = TrimPasses {
             mount_point: line.mount_point,
             ended_at: line.ended_at,
-            outcome: line.outcome,
             active_s: line.active_s,
             discarded_bytes: discarded_bytes.filter(|_| !line.written_bytes.is_empty()),
             completed_at: if is_complete {
@@ -253,7 +252,6 @@ mod tests {
         let at = |day: u8| format!("2026-01-0{day}T00:00:00Z").parse().unwrap();
         assert_eq!(passes.len(), 2);
         assert_eq!(passes[0].mount_point, "/a");
-        assert_eq!(passes[0].outcome, "stopped");
         assert_eq!(passes[0].ended_at, at(3));
         assert_eq!(passes[0].completed_at, Some(at(1)));
         // A drive that does not count leaves the sum unknown.

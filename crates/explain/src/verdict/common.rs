@@ -2,6 +2,7 @@
 
 use super::phrases::{every, names};
 use super::result::{Common, Cycle, Kind, SeriesVerdict, Shape, Verdict};
+use crate::calendar::weekdays;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Periods that differ by no more than this share are the same.
@@ -49,7 +50,7 @@ pub(super) fn common(all: &[SeriesVerdict], zone: &str) -> Vec<Common> {
         }
         match groups
             .iter_mut()
-            .find_map(|group| group.joined(series).map(|place| (group, place)))
+            .find_map(|group| group.joined(series, zone).map(|place| (group, place)))
         {
             Some((group, place)) => {
                 group.series.push(index);
@@ -72,6 +73,11 @@ pub(super) fn common(all: &[SeriesVerdict], zone: &str) -> Vec<Common> {
         std::cmp::Reverse((known, common.hosts.len()))
     });
     found
+}
+
+/// The zone whose clocks a pattern follows: that of the analysis, unless another one's fit better.
+fn zone_of<'a>(verdict: &'a Verdict, zone: &'a str) -> &'a str {
+    verdict.clock.as_ref().map_or(zone, |clock| &clock.zone)
 }
 
 /// The host of a series, else where it was read.
@@ -98,10 +104,11 @@ fn place(verdict: &Verdict, first: &Verdict) -> Option<Place> {
 
 impl Group<'_> {
     /// Returns the place of the group with one more series; `None` if that shows another pattern.
-    fn joined(&self, series: &SeriesVerdict) -> Option<Place> {
+    fn joined(&self, series: &SeriesVerdict, zone: &str) -> Option<Place> {
         let (first, verdict) = (&self.first.verdict, &series.verdict);
         let (period_s, other_s) = (first.period_s?, verdict.period_s?);
-        let is_same = first.cycle == verdict.cycle
+        let is_same = zone_of(first, zone) == zone_of(verdict, zone)
+            && first.cycle == verdict.cycle
             && first.weekdays == verdict.weekdays
             && (other_s - period_s).abs() <= PERIOD_SLACK * period_s;
         // The runs of a job that was named are its own pattern, even at the same time as another one's.
@@ -144,9 +151,13 @@ impl Group<'_> {
             ([], [_, ..]) => format!("possible, not proven: {}", names(&possible)),
             ([], []) => "no known job explains all".to_owned(),
         };
+        // Files may be of one host.
+        let are_hosts = all.iter().all(|series| series.host.is_some());
+        let what = if are_hosts { "hosts" } else { "sources" };
         is_enough.then(|| Common {
             series: self.series.clone(),
-            sentence: self.sentence(hosts.len(), hosts_of, &cause, zone),
+            sentence: self.sentence((hosts.len(), hosts_of), what, &cause, zone),
+            are_hosts,
             hosts: hosts.into_iter().map(str::to_owned).collect(),
             hosts_of,
             jobs,
@@ -190,15 +201,21 @@ impl Group<'_> {
         (jobs, possible)
     }
 
-    fn sentence(&self, hosts: usize, hosts_of: usize, cause: &str, zone: &str) -> String {
+    fn sentence(
+        &self,
+        (hosts, hosts_of): (usize, usize),
+        what: &str,
+        cause: &str,
+        zone: &str,
+    ) -> String {
         let verdict = &self.first.verdict;
         let of = if hosts == hosts_of {
-            format!("All {hosts} hosts")
+            format!("All {hosts} {what}")
         } else {
-            format!("{hosts} of {hosts_of} hosts")
+            format!("{hosts} of {hosts_of} {what}")
         };
         let often = match &verdict.weekdays {
-            Some(days) => format!("on {}", units::list::list(days)),
+            Some(days) => units::date::on_weekdays(&weekdays::named(days)),
             None => every(verdict.cycle, verdict.period_s.unwrap_or(0.0)),
         };
         let place = if verdict.cycle == Some(Cycle::Fixed) {
@@ -209,7 +226,7 @@ impl Group<'_> {
             // `Monday 00:00 to 01:40`, where both are on one day.
             let day = from.rsplit_once(' ').map_or("", |(day, _)| day);
             let to = to.strip_prefix(day).map_or(to, str::trim_start);
-            format!(", {from} to {to} {zone}")
+            format!(", {from} to {to} {}", zone_of(verdict, zone))
         };
         format!("{of}: {often}{place}; {cause}.")
     }
@@ -225,5 +242,126 @@ fn union(a: &Place, b: &Place) -> Place {
         to_s: last.to_s,
         from_text: first.from_text.clone(),
         to_text: last.to_text.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::input::{JobRuns, Options};
+    use crate::verdict::analyse::explain;
+    use facts::series::{Better, Dating, Series};
+    use jiff::Timestamp;
+    use schedule::{Delays, Run, Seen};
+
+    const START_S: i64 = 1_780_272_000; // a Monday
+
+    /// Four hosts that are slow on Mondays at 03:00, ten weeks of hours.
+    fn verdicts() -> Vec<SeriesVerdict> {
+        let times_us: Vec<i64> = (0..10 * 168)
+            .map(|hour| (START_S + hour * 3_600) * 1_000_000)
+            .collect();
+        let series: Vec<Series> = (0_u32..4)
+            .map(|host| Series {
+                name: "await".to_owned(),
+                source: "test".to_owned(),
+                labels: [("host".to_owned(), format!("db{host}"))].into(),
+                unit: None,
+                better: Some(Better::Lower),
+                dating: Dating::Absolute,
+                sample_of: None,
+                values: (0_u32..10 * 168)
+                    .map(|hour| {
+                        let mixed = (hour * 4 + host).wrapping_mul(0x045d_9f3b);
+                        let mixed = (mixed ^ mixed >> 16).wrapping_mul(0x045d_9f3b);
+                        let noise = (mixed ^ mixed >> 16) % 256;
+                        let more = if hour % 168 == 3 { 900.0 } else { 0.0 };
+                        1_000.0 + f64::from(noise) + more
+                    })
+                    .collect(),
+                times_us: times_us.clone(),
+                notes: Vec::new(),
+                discard_time: None,
+            })
+            .collect();
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let runs = (0..10).map(|week| at(START_S + week * 604_800 + 3 * 3_600));
+        let trim = JobRuns {
+            name: "trim".to_owned(),
+            runs: runs
+                .map(|at| Run {
+                    job: "trim".to_owned(),
+                    earliest: at,
+                    latest: at,
+                    delays: Delays::Either,
+                    len_s: None,
+                    seen: Seen::Given,
+                    evidence: "trims.csv".into(),
+                })
+                .collect(),
+            unknown: Vec::new(),
+            by_hand: None,
+        };
+        explain(&series, &[trim], &Options::default()).series
+    }
+
+    /// What the noise of one series makes of it is outvoted, however sure that one is.
+    #[test]
+    fn each_series_has_a_vote_on_the_job() {
+        let named = verdicts();
+        let of = |all: &[SeriesVerdict]| common(all, "UTC").remove(0);
+        assert_eq!(of(&named).jobs, ["trim"]);
+        assert_eq!(of(&named).hosts.len(), 4);
+        // Near misses are no other pattern, and no contradiction.
+        let mut near = named.clone();
+        near[1].verdict.kind = Kind::Unattributed;
+        near[2].verdict.kind = Kind::Unattributed;
+        assert_eq!(of(&near).jobs, ["trim"]);
+        assert_eq!(of(&near).hosts.len(), 4);
+        near[3].verdict.kind = Kind::Unattributed;
+        let found = of(&near);
+        assert_eq!(
+            (found.jobs.len(), found.possible),
+            (0, vec!["trim".to_owned()])
+        );
+        assert!(
+            found.sentence.ends_with("possible, not proven: trim."),
+            "{}",
+            found.sentence
+        );
+        // It does not fit one of the hosts at all.
+        near[3].verdict.classes.clear();
+        let found = of(&near);
+        assert_eq!((found.jobs.len(), found.possible.len()), (0, 0));
+        assert!(
+            found.sentence.ends_with("no known job explains all."),
+            "{}",
+            found.sentence
+        );
+        // Another job that was named is another pattern.
+        let mut other = named.clone();
+        other[0].verdict.classes[0].jobs = vec!["other".to_owned()];
+        let groups = common(&other, "UTC");
+        assert_eq!(groups.len(), 1);
+        assert_eq!(groups[0].hosts.len(), 3);
+    }
+
+    #[test]
+    fn load_and_other_clocks_are_no_common_pattern() {
+        let named = verdicts();
+        let mut load = named.clone();
+        for one in &mut load {
+            one.verdict.kind = Kind::Unattributed;
+            one.verdict.looks_like_load = true;
+        }
+        assert_eq!(common(&load, "UTC"), []);
+        let mut apart = named;
+        for (one, hours) in apart.iter_mut().zip([0, 5, 10, 15]) {
+            let phase = one.verdict.phase.as_mut().unwrap();
+            for end in [&mut phase.from, &mut phase.to] {
+                *end += jiff::SignedDuration::from_hours(hours);
+            }
+        }
+        assert_eq!(common(&apart, "UTC"), []);
     }
 }

@@ -22,10 +22,12 @@ pub struct Analysis {
 pub struct Common {
     /// The series that show it: indices into [`Analysis::series`], ascending.
     pub series: Vec<usize>,
-    /// Their hosts, by the labels of the series; without such labels, the sources of the series.
+    /// Their hosts, by the labels of the series; the sources of series without such labels.
     pub hosts: Vec<String>,
     /// The number of hosts of all series.
     pub hosts_of: usize,
+    /// Whether labels tell the host of every series; else sources stand for hosts, and several may be of one.
+    pub are_hosts: bool,
     /// Jobs that fit all of these hosts, and explain it in at least half of the series; empty if there are none.
     pub jobs: Vec<String>,
     /// Jobs that fit all of these hosts without being proven; empty if there are none, or `jobs` are known.

@@ -93,6 +93,24 @@ fn what_no_job_explains_is_told_as_such_and_other_times_are_another_conclusion()
     );
 }
 
+/// Files without labels may be of one host.
+#[test]
+fn sources_are_not_called_hosts() {
+    let mut series = [
+        of_host("db1", "await", 1, &[3], 30.0),
+        of_host("db1", "queue", 2, &[3], 30.0),
+    ];
+    for one in &mut series {
+        one.labels.clear();
+        one.source = format!("{}.csv", one.name);
+    }
+    let common = analysed(&series, &jobs(&series)).common;
+    assert_eq!(common[0].hosts, ["await.csv", "queue.csv"]);
+    assert!(!common[0].are_hosts);
+    let sentence = &common[0].sentence;
+    assert!(sentence.starts_with("All 2 sources: "), "{sentence}");
+}
+
 #[test]
 fn one_host_or_nothing_in_common_is_no_conclusion() {
     let series = fleet(0, &[], 0.0);

@@ -20,12 +20,10 @@ pub struct TrimPasses {
     pub mount_point: String,
     /// When the last pass ended, however it did.
     pub ended_at: Timestamp,
-    /// How it ended: `complete`, `stopped`, `failed`.
-    pub outcome: String,
     /// How long it ran, with its pauses, in seconds.
     pub active_s: f64,
     /// Bytes that it discarded on the drives; `None` if they do not count them.
     pub discarded_bytes: Option<u64>,
-    /// When the last complete pass ended.
+    /// When the last complete pass ended: the same time if that was the last one.
     pub completed_at: Option<Timestamp>,
 }

@@ -163,7 +163,7 @@ impl<'a> View<'_, 'a> {
     /// Adds what many hosts share, which are alike, and what differs.
     fn fleet(&mut self) {
         let fleet = Fleet::of(self.report, self.detail.brief);
-        let groups = shared::shared(self.report.findings);
+        let groups = shared::groups(self.report.findings);
         let (common, others): (Vec<_>, Vec<_>) =
             groups.iter().partition(|group| fleet.is_common(group));
         let mut section = Section::new("on most hosts");

@@ -265,7 +265,15 @@ pub(crate) fn together(meetings: &Meetings) -> Option<Section> {
     }
     if meetings.hosts_unknown > 0 {
         let unknown = count(meetings.hosts_unknown, "host");
-        section.push(Block::text(format!("Not all jobs are known of {unknown}.")));
+        section.push(Block::text(format!(
+            "Not compared in full: {unknown}, of which not all jobs or their starts are known."
+        )));
+    }
+    if let Some(until) = meetings.compared_until {
+        section.push(Block::text(format!(
+            "There are too many starts to compare those after {}.",
+            until.strftime("%Y-%m-%d %H:%M UTC")
+        )));
     }
     Some(section)
 }

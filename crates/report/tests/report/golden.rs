@@ -83,8 +83,9 @@ fn metrics() {
             fs_type: "xfs".to_owned(),
             has_store: true,
             discards_reach_drives: Some(false),
-            last_trim: Some((at("2026-11-02T00:31:07Z"), "fstrim.timer".to_owned())),
+            last_trim: Some(at("2026-11-02T00:31:07Z")),
         }],
+        is_complete: true,
     };
     let mut case = hosts::crypt();
     case.host.trim_plan = Some(TrimPlan {
@@ -94,7 +95,6 @@ fn metrics() {
     case.host.trim_passes = vec![TrimPasses {
         mount_point: "/srv".to_owned(),
         ended_at: at("2026-11-03T02:00:01Z"),
-        outcome: "stopped".to_owned(),
         active_s: 3599.5,
         discarded_bytes: Some(7 << 30),
         completed_at: Some(at("2026-11-02T02:00:01Z")),

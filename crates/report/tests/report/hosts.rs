@@ -691,6 +691,7 @@ pub fn large_fleet() -> Case {
         hosts_compared: 12,
         have_stores: true,
         hosts_unknown: 1,
+        compared_until: None,
     };
     case
 }

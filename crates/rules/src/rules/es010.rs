@@ -37,12 +37,11 @@ use crate::outcome::Outcome;
 use crate::quiet_slot::{self, Busy, QuietSlot};
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
-use crate::times::{self, HostClock};
+use crate::times::{self, EVENT_PERIOD_MIN_S, HostClock, MEETINGS_AHEAD, TOGETHER_S};
 use crate::trim_jobs::TIMERS_UNKNOWN;
 use crate::{trim_remedy, wording};
 use facts::host::{Job, Trigger};
 use facts::{Evidence, Remedy, Severity, Skipped};
-use jiff::SignedDuration;
 use schedule::{Collision, Run};
 
 pub(crate) const RULE: Rule = Rule {
@@ -52,12 +51,6 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Cluster(check),
 };
 
-/// How far ahead to look: a monthly trim meets every weekly one once.
-const AHEAD: SignedDuration = SignedDuration::from_hours(35 * 24);
-/// Starts closer than this count as simultaneous, in seconds.
-const SLACK_S: f64 = 15.0 * 60.0;
-/// More frequent trims are spread over the day anyway.
-const PERIOD_MIN_S: f64 = 12.0 * 3600.0;
 /// Maximum number of hosts compared.
 const HOSTS_MAX: usize = 1_000;
 /// How long a trim is taken to last, to compute how often random delays let some meet.
@@ -119,7 +112,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         .iter()
         .map(|trim| (trim.job, runs_of(cx, trim, out)))
         .collect();
-    let collisions = schedule::collisions(&runs, SLACK_S);
+    let collisions = schedule::collisions(&runs, TOGETHER_S);
     if let Some(at) = collisions.truncated_at {
         out.skipped.push(Skipped::new(
             RULE.id,
@@ -168,7 +161,7 @@ fn trims<'a, 'c>(hosts: &'c [NodeHost<'a>], out: &mut Outcome) -> Vec<Trim<'a, '
                     known.host_index == host_index && std::ptr::eq(known.job, trim.job)
                 });
                 let period_s = clock.period_s(trim.job, host.context.now);
-                if !is_known && period_s.is_none_or(|period_s| period_s >= PERIOD_MIN_S) {
+                if !is_known && period_s.is_none_or(|period_s| period_s >= EVENT_PERIOD_MIN_S) {
                     found.push(Trim {
                         host,
                         host_index,
@@ -184,7 +177,7 @@ fn trims<'a, 'c>(hosts: &'c [NodeHost<'a>], out: &mut Outcome) -> Vec<Trim<'a, '
 /// Returns the runs of a trim after the cluster was queried, in its host's time zone.
 fn runs_of(cx: &ClusterContext<'_>, trim: &Trim<'_, '_>, out: &mut Outcome) -> Vec<Run> {
     let clock = HostClock::of(trim.host.context.host);
-    let until = cx.now.checked_add(AHEAD).unwrap_or(cx.now);
+    let until = cx.now.checked_add(MEETINGS_AHEAD).unwrap_or(cx.now);
     let mut skip = |why: String| {
         out.skipped.push(Skipped::new(
             format!(

@@ -36,12 +36,11 @@ use crate::disk_jobs::{self, DiskJob};
 use crate::outcome::Outcome;
 use crate::quiet_slot::{Busy, QuietSlot};
 use crate::rule::{Check, Needs, Rule};
-use crate::times::{self, HostClock};
+use crate::times::{self, EVENT_PERIOD_MIN_S, HostClock, MEETINGS_AHEAD, TOGETHER_S};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN};
 use crate::{finding, trim_remedy, wording};
 use facts::host::Job;
 use facts::{Evidence, Remedy, Severity, Skipped};
-use jiff::SignedDuration;
 use schedule::{Collision, Run};
 use std::collections::HashMap;
 
@@ -52,12 +51,6 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(Needs::Nothing, check),
 };
 
-/// How far ahead to look: every weekday meets every first of a month or first Sunday once.
-const AHEAD: SignedDuration = SignedDuration::from_hours(35 * 24);
-/// Starts closer than this count as simultaneous, in seconds.
-const SLACK_S: f64 = 15.0 * 60.0;
-/// Jobs that run more often than this are background load rather than events.
-const PERIOD_MIN_S: f64 = 12.0 * 3600.0;
 /// Maximum number of groups compared with each other, and of meetings reported.
 const GROUPS_MAX: usize = 100;
 
@@ -81,7 +74,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             return false;
         }
         let period_s = clock.period_s(group.jobs[0].job, cx.now);
-        period_s.is_none_or(|period_s| period_s >= PERIOD_MIN_S)
+        period_s.is_none_or(|period_s| period_s >= EVENT_PERIOD_MIN_S)
     });
     if groups.len() > GROUPS_MAX {
         out.skipped.push(Skipped::new(
@@ -99,7 +92,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         .take_while(|_| !cx.budget.is_used_up())
         .map(|group| (group.jobs[0].job, runs_of(cx, &clock, group, out)))
         .collect();
-    let collisions = schedule::collisions(&runs, SLACK_S);
+    let collisions = schedule::collisions(&runs, TOGETHER_S);
     if let Some(at) = collisions.truncated_at {
         out.skipped.push(Skipped::new(
             RULE.id,
@@ -138,7 +131,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
 /// Returns the runs of a group in the coming weeks.
 fn runs_of(cx: &Context<'_>, clock: &HostClock, group: &Group<'_>, out: &mut Outcome) -> Vec<Run> {
     let job = group.jobs[0].job;
-    let until = cx.now.checked_add(AHEAD).unwrap_or(cx.now);
+    let until = cx.now.checked_add(MEETINGS_AHEAD).unwrap_or(cx.now);
     let mut skip = |why: String| {
         let name = wording::job_name(job);
         out.skipped

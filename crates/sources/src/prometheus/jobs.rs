@@ -47,7 +47,7 @@ pub fn job_starts(
     series: &[Series],
     limits: &Limits,
 ) -> Result<Option<JobStarts>, SourceError> {
-    let hosts: BTreeSet<&str> = series.iter().filter_map(Series::host).collect();
+    let hosts: BTreeSet<&str> = series.iter().filter_map(Series::scraped_host).collect();
     let matcher = match hosts.iter().collect::<Vec<_>>()[..] {
         [] => String::new(),
         // A host's exporters have ports of their own.
@@ -77,8 +77,8 @@ pub fn job_starts(
 
 /// The starts that the series of the metric tell. `None` if they are of several hosts.
 fn starts_of(series: &[Series], source_name: &str) -> Option<JobStarts> {
-    let host = series.first()?.host()?;
-    if series.iter().any(|one| one.host() != Some(host)) {
+    let host = series.first()?.scraped_host()?;
+    if series.iter().any(|one| one.scraped_host() != Some(host)) {
         return None;
     }
     let of_timers = |one: &&Series| one.labels.get("metric").is_none_or(|name| name != JOBS);
@@ -308,6 +308,15 @@ mod tests {
             "{head}"
         );
         assert!(head.contains("&step=600 "), "{head}");
+        // What else a series calls its host is no target of Prometheus.
+        let mut named = series(&["10.0.0.7:9100"]);
+        named[0].labels.insert("host".to_owned(), "db1".to_owned());
+        job_starts(&client, &server.endpoint(), &named, &Limits::default()).unwrap();
+        let head = server.requests().pop().unwrap();
+        assert!(
+            head.contains("instance%3D~%2210%5B.%5D0%5B.%5D0%5B.%5D7%28"),
+            "{head}"
+        );
         // Several hosts have no starts in common, and a name with a quote is not put into a query.
         assert_eq!(ask(&["db1:9100", "db2:9100"]), None);
         assert_eq!(ask(&["a\"b"]), None);

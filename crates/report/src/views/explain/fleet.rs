@@ -44,8 +44,9 @@ pub(super) fn rows<'a>(report: &ExplainReport<'a>, listed: &[ListedSeries<'a>]) 
         };
         rows.push(Row {
             title: format!(
-                "{} hosts, {}",
+                "{} {}, {}",
                 common.hosts.len(),
+                what(common),
                 counted(places.len(), "series", "series")
             ),
             series: listed[first],
@@ -68,6 +69,10 @@ pub(super) fn rows<'a>(report: &ExplainReport<'a>, listed: &[ListedSeries<'a>]) 
     rows
 }
 
+fn what(common: &Common) -> &'static str {
+    if common.are_hosts { "hosts" } else { "sources" }
+}
+
 /// Returns the conclusions: those with known jobs, else the first.
 pub(super) fn lead(report: &ExplainReport<'_>) -> Option<String> {
     const SENTENCES_MAX: usize = 3;
@@ -83,7 +88,10 @@ pub(super) fn lead(report: &ExplainReport<'_>) -> Option<String> {
 /// Names the hosts, and the series that is shown for them.
 pub(super) fn about(common: &Common, shown: &str) -> Block {
     Block::Facts(vec![
-        ("hosts".to_owned(), list_up_to(&common.hosts, NAMES_MAX)),
+        (
+            what(common).to_owned(),
+            list_up_to(&common.hosts, NAMES_MAX),
+        ),
         ("shown".to_owned(), shown.to_owned()),
     ])
 }

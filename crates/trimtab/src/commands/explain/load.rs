@@ -279,7 +279,7 @@ fn by_label(
             );
         }
     };
-    // On lines of their own, so that a comment at a query's end ends there.
+    // The line ends with the query, so that a comment at its end does not take the parenthesis.
     let wrapped = |query: &String| format!("{function} by ({label}) ({more}{query}\n)");
     Ok(queries.iter().map(wrapped).collect())
 }
