@@ -377,7 +377,7 @@ pub(crate) fn describe_absence(coverage: Coverage) -> String {
     }
 }
 
-/// Whether the kernel sees a drive in it, and not a loop device or zram.
+/// Whether the kernel presents it as a drive, rather than a loop device or zram.
 pub(crate) fn is_drive(device: &BlockDevice) -> bool {
     matches!(
         device.kind,

@@ -235,7 +235,7 @@ const HELP: &[(&str, &str)] = &[
     ),
     (
         "trimtab_plan_differences",
-        "Where this host differs from what trimtab plan wrote.",
+        "Differences between this host and what trimtab plan wrote.",
     ),
     (
         "trimtab_plan_filesystems",

@@ -196,7 +196,7 @@ impl<'a> View<'_, 'a> {
             section.blocks.extend(fleet.where_it_is(group));
         }
         if groups.is_empty() {
-            section.push(Block::text("Nothing that most of them have in common."));
+            section.push(Block::text("No finding is shared by most of them."));
         }
     }
 

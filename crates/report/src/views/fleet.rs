@@ -259,19 +259,19 @@ pub(crate) fn together(meetings: &Meetings) -> Option<Section> {
         .any(|meeting| meeting.work == "trim")
     {
         section.push(Block::text(
-            "Where these hosts hold copies of the same data, all copies are slow at once. `trimtab plan --bundle \
-             DIRECTORY` gives each host a slot of its own.",
+            "Where these hosts hold copies of the same data, all copies are slow at once. With the bundles of one \
+             cluster, `trimtab plan --bundle DIRECTORY` gives each host a slot of its own.",
         ));
     }
     if meetings.hosts_unknown > 0 {
         let unknown = count(meetings.hosts_unknown, "host");
         section.push(Block::text(format!(
-            "Not compared in full: {unknown}, of which not all jobs or their starts are known."
+            "Not fully compared: {unknown} whose jobs or start times are not all known."
         )));
     }
     if let Some(until) = meetings.compared_until {
         section.push(Block::text(format!(
-            "There are too many starts to compare those after {}.",
+            "Starts after {} were not compared: there are too many.",
             until.strftime("%Y-%m-%d %H:%M UTC")
         )));
     }

@@ -248,8 +248,8 @@ fn by_label(
         return match how {
             None => Ok(queries.to_vec()),
             Some(_) => refused(
-                "--agg: of a Prometheus, the series of a label are aggregated".to_owned(),
-                "name the label with --split-by, or aggregate in the query",
+                "--agg: a Prometheus aggregates by a label, and none is named".to_owned(),
+                "name it with --split-by, or aggregate in the query",
             ),
         };
     };
@@ -347,7 +347,7 @@ mod tests {
             ["quantile by (instance) (0.99, up # each\n)"]
         );
         for (label, how, words) in [
-            (None, Some(Aggregate::Max), "--agg: of a Prometheus"),
+            (None, Some(Aggregate::Max), "--agg: a Prometheus aggregates"),
             (Some("a) or vector(1"), None, "expected a label"),
             (Some("1st"), None, "expected a label"),
             (Some("instance"), Some(Aggregate::Rate), "--agg rate"),
