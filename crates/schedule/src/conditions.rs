@@ -192,11 +192,11 @@ impl Uptimes {
         for (index, up) in known.iter().enumerate() {
             let from_us = us(up.from);
             let next_us = known.get(index + 1).map_or(i64::MAX, |next| us(next.from));
-            let until_us = up.until.map_or(next_us, |until| us(until).max(from_us));
-            spans.push(Up {
-                from_us,
-                until_us: until_us.min(next_us),
-            });
+            let until_us = up.until.map_or(next_us, us).min(next_us);
+            // A boot that ended at once: nothing ran in it.
+            if from_us < until_us {
+                spans.push(Up { from_us, until_us });
+            }
         }
         Self { spans }
     }
