@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: install uninstall packages test-install test-packages demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes test-monitoring test-fleet bench-filesystems livefix test-livefix bench-livefix test-crafted
+.PHONY: install uninstall packages test-install test-packages demo attack format test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes test-monitoring test-fleet bench-filesystems livefix test-livefix bench-livefix test-crafted
 
 demo: release
 	@./lab/demo/demo.sh
@@ -26,11 +26,15 @@ packages: release
 test-packages: release
 	@./packaging/test-packages.sh
 
+# What the stages compile is linted on the way: clippy is rustc with lints, and its own compilation of everything took as
+# long as that of the tests.
+test: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+test: export CLIPPY_ARGS := -Dwarnings
 # Killed passes and servers mostly wait, so they run beside each other. A guest computes all the time, on one
 # core: two at a time.
 test: deps
 	@$(STAGE) --begin
-	@$(STAGE) lint 120
+	@$(STAGE) format 10
 	@$(STAGE) unit 480
 	@$(STAGE) fuzz-smoke 150
 	@$(STAGE) --beside guest-trims:300 -- guest-checks:300
@@ -45,15 +49,16 @@ test-full: test deny fuzz-full lab test-packages test-ssd test-schedules test-sh
 attack: release
 	@./lab/attack/run.py "$${TRIMTAB:-$${CARGO_TARGET_DIR:-target}/static/trimtab}"
 
-lint:
+format:
 	cargo fmt --all --check
+
+lint: format
 	cargo clippy --workspace --all-targets --features trimtab/mongodb --locked -- -D warnings
 
-# Examples are not linked: clippy has looked at them. Many tests wait for devices, so more of them run at a time
-# than there are cores.
+# Examples are built, so that they are linted. Many tests wait for devices, so more of them run at a time than there are
+# cores.
 unit:
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --locked --lib --bins --tests
-	cargo test --workspace --locked --doc
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --locked
 	cargo test --package bench --features mongodb --locked --lib -- mongodb commands
 	@$(MAKE) --no-print-directory test-install
 	@$(MAKE) --no-print-directory cases
@@ -170,6 +175,8 @@ test-monitoring: build
 # 100 and 1,000 made bundles in one answer and every format, with seconds and memory, and its page in Chromium: minutes.
 test-fleet: build
 	@./lab/fleet/test.sh
+	@./lab/fleet/bulk.sh
+	@./lab/fleet/folds.sh
 
 # What the articles' curve and log of disks must yield, and the docs' pages followed line by line: lab/explain-cases/README.md.
 cases: build

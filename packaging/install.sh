@@ -30,6 +30,9 @@ done
 put 644 share/trimtab/prometheus/trimtab.rules.yml packaging/prometheus/trimtab.rules.yml
 sed "s,/usr/bin/trimtab,$prefix/bin/trimtab,g" packaging/trimtab.fact | put 755 share/trimtab/trimtab.fact
 put 644 share/trimtab/grafana/trimtab.json packaging/grafana/trimtab.json
+for file in index-template.json dashboard.ndjson; do
+    put 644 "share/trimtab/elasticsearch/$file" "packaging/elasticsearch/$file"
+done
 put 644 lib/sysusers.d/trimtab-bench.conf packaging/trimtab-bench.sysusers.conf
 "$trimtab" man "$made/share/man/man1" >/dev/null
 gzip -9n "$made"/share/man/man1/*.1
@@ -52,7 +55,7 @@ uninstall)
     (cd "$made" && find . -type f -printf '%P\n') | sort | while read -r name; do
         [ ! -e "$root/$name" ] || { rm "$root/$name" && echo "removed $prefix/$name"; }
     done
-    rmdir "$root"/share/trimtab/{prometheus,grafana} "$root/share/trimtab" "$root/share/doc/trimtab" 2>/dev/null || true
+    rmdir "$root"/share/trimtab/{prometheus,grafana,elasticsearch} "$root/share/trimtab" "$root/share/doc/trimtab" 2>/dev/null || true
     ;;
 *)
     sed -n '2,/^set /s/^# \{0,1\}//p' "$0"

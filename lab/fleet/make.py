@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Makes the bundles of a fleet, as `trimtab collect` writes them: TRIMTAB DIRECTORY NUMBER [SEED]. Most hosts hold MongoDB's
-data on NVMe and have fstrim.timer as the distribution has it; some differ in one or two things, and one archive is torn."""
+data on NVMe and have fstrim.timer as the distribution has it; some differ in one or two things, and one archive is torn. Hosts
+beyond the first thousand are those once more, under other names."""
+import io
 import pathlib
 import random
 import subprocess
 import sys
+import tarfile
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
@@ -50,7 +53,26 @@ def make(index: int) -> None:
         subprocess.run([trimtab, "collect", "--root", top, "-o", bundle, "--force"], check=True, capture_output=True)
 
 
+MADE_MAX = 1000
+
+
+def repeat(index: int) -> None:
+    """Copies a host under as many names as are wanted."""
+    packed = into / f"db{index:04}.tar.zst"
+    plain = subprocess.run(["zstd", "-dcq", packed], check=True, capture_output=True).stdout
+    members = [(member, archive.extractfile(member)) for archive in [tarfile.open(fileobj=io.BytesIO(plain))] for member in archive]
+    members = [(member, content.read() if content else b"") for member, content in members]
+    for name in (f"db{other:04}" for other in range(index + MADE_MAX, number, MADE_MAX)):
+        with tarfile.open(into / f"{name}.tar", "w") as archive:
+            for member, content in members:
+                if member.name.endswith("proc/sys/kernel/hostname"):
+                    content = f"{name}\n".encode()
+                    member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+
+
 with ThreadPoolExecutor(2) as pool:
-    list(pool.map(make, range(number)))
+    list(pool.map(make, range(min(number, MADE_MAX))))
+    list(pool.map(repeat, range(min(number - MADE_MAX, MADE_MAX) if number > MADE_MAX else 0)))
 torn = into / f"db{number:04}.tar.zst"
 torn.write_bytes((into / "db0000.tar.zst").read_bytes()[:300])

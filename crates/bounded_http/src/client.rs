@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use ureq::http::{HeaderValue, Uri, header};
+use ureq::http::{HeaderValue, Request, Uri, header};
 use ureq::unversioned::transport::{Connector, DefaultConnector};
 use ureq::{Agent, Timeout};
 
@@ -126,6 +126,12 @@ impl Response {
     }
 }
 
+/// What is sent with a request.
+struct Body<'a> {
+    media_type: &'static str,
+    bytes: &'a [u8],
+}
+
 /// Describes a request in errors: without its query string.
 fn describe_request(method: &str, endpoint: &Endpoint, path: &str) -> String {
     let page = path.split('?').next().unwrap_or_default();
@@ -204,21 +210,66 @@ impl Client {
         path: &str,
         body: &impl Serialize,
     ) -> Result<Response, HttpError> {
-        let body = serde_json::to_vec(body).map_err(|error| {
+        self.ask_json("POST", endpoint, path, body)
+    }
+
+    /// Sends a POST request with lines of JSON, as for `_bulk`. Otherwise like [`Self::post_json`]: it may be
+    /// sent twice, so the lines have to mean the same the second time.
+    ///
+    /// # Errors
+    /// Same as [`Self::get`].
+    pub fn post_lines(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        lines: &[u8],
+    ) -> Result<Response, HttpError> {
+        let body = Body {
+            media_type: "application/x-ndjson",
+            bytes: lines,
+        };
+        self.ask("POST", endpoint, path, Some(&body))
+    }
+
+    /// Sends a PUT request with a JSON body, which may be sent twice as in [`Self::post_lines`].
+    ///
+    /// # Errors
+    /// Same as [`Self::get`].
+    pub fn put_json(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Response, HttpError> {
+        self.ask_json("PUT", endpoint, path, body)
+    }
+
+    fn ask_json(
+        &self,
+        method: &'static str,
+        endpoint: &Endpoint,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Response, HttpError> {
+        let bytes = serde_json::to_vec(body).map_err(|error| {
             HttpError::new(
-                describe_request("POST", endpoint, path),
+                describe_request(method, endpoint, path),
                 ErrorKind::Json(error.to_string()),
             )
         })?;
-        self.ask("POST", endpoint, path, Some(&body))
+        let body = Body {
+            media_type: "application/json",
+            bytes: &bytes,
+        };
+        self.ask(method, endpoint, path, Some(&body))
     }
 
     fn ask(
         &self,
-        method: &str,
+        method: &'static str,
         endpoint: &Endpoint,
         path: &str,
-        body: Option<&[u8]>,
+        body: Option<&Body<'_>>,
     ) -> Result<Response, HttpError> {
         let request = describe_request(method, endpoint, path);
         let Some(uri) = endpoint.uri(path) else {
@@ -226,14 +277,14 @@ impl Client {
         };
         let start = Instant::now();
         let made = self.connections.get();
-        let mut outcome = self.exchange(&uri, body, start);
+        let mut outcome = self.exchange(method, &uri, body, start);
         // The server may just have closed a kept connection: retry.
         if let Err((ureq::Error::Io(error), _)) = &outcome
             && is_closed(error)
             && self.connections.get() == made
             && start.elapsed() < self.options.deadline
         {
-            outcome = self.exchange(&uri, body, start);
+            outcome = self.exchange(method, &uri, body, start);
         }
         match outcome {
             Ok(answer) => Ok(Response {
@@ -288,36 +339,34 @@ impl Client {
     /// reached.
     fn exchange(
         &self,
+        method: &str,
         uri: &Uri,
-        body: Option<&[u8]>,
+        body: Option<&Body<'_>>,
         start: Instant,
     ) -> Result<Response, (ureq::Error, Stage)> {
         let left = self.options.deadline.saturating_sub(start.elapsed());
         // Validated when the client was created.
         let secret = self.options.credentials.header().ok().flatten();
         let secret = secret.and_then(|text| HeaderValue::from_str(&text).ok());
-        let secret = secret.map(|mut value| {
-            value.set_sensitive(true);
-            value
-        });
+        let mut request = Request::builder().method(method).uri(uri);
+        if let Some(mut secret) = secret {
+            secret.set_sensitive(true);
+            request = request.header(header::AUTHORIZATION, secret);
+        }
+        if let Some(body) = body {
+            request = request.header(header::CONTENT_TYPE, body.media_type);
+        }
+        let limited = |error: ureq::http::Error| (ureq::Error::Http(error), Stage::Unknown);
         let outcome = match body {
             None => {
-                let mut request = self.agent.get(uri);
-                if let Some(secret) = secret {
-                    request = request.header(header::AUTHORIZATION, secret);
-                }
-                request.config().timeout_global(Some(left)).build().call()
+                let request = request.body(()).map_err(limited)?;
+                let request = self.agent.configure_request(request);
+                self.agent.run(request.timeout_global(Some(left)).build())
             }
             Some(body) => {
-                let mut request = self.agent.post(uri).content_type("application/json");
-                if let Some(secret) = secret {
-                    request = request.header(header::AUTHORIZATION, secret);
-                }
-                request
-                    .config()
-                    .timeout_global(Some(left))
-                    .build()
-                    .send(body)
+                let request = request.body(body.bytes).map_err(limited)?;
+                let request = self.agent.configure_request(request);
+                self.agent.run(request.timeout_global(Some(left)).build())
             }
         };
         let mut response = outcome.map_err(|error| (error, Stage::Unknown))?;

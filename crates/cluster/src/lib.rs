@@ -1,5 +1,6 @@
 //! Queries a running Elasticsearch or OpenSearch cluster and turns the responses into
-//! [`facts::Cluster`]. It is read-only: every request is a GET.
+//! [`facts::Cluster`]. Every request is a GET, except for those of [`Upload`], which sends results to indices of
+//! their own.
 //!
 //! - [`ask`] sends the requests and keeps only what the facts need from each response
 //!   ([`Answers`]): an allow-list of keys, so that secrets in settings or attributes go no further.
@@ -27,6 +28,9 @@ pub mod diagnostics;
 mod green;
 mod shards;
 pub mod threads;
+mod upload;
+#[cfg(test)]
+mod upload_tests;
 
 pub use answer::indices::{IndexTally, Indices};
 pub use answer::nodes::{Node, NodeStats, Nodes, NodesStats, Responses};
@@ -37,3 +41,4 @@ pub use answers::{Answers, Part, SCHEMA, Unanswered};
 pub use ask::{AskError, ask, options};
 pub use green::{GreenError, require_green};
 pub use shards::{ShardAnswer, ask_root, ask_shards, shard_options};
+pub use upload::{Indices as UploadIndices, Upload, UploadError, Uploaded};

@@ -411,7 +411,7 @@ fn describe_drives<'a>(hosts: impl IntoIterator<Item = &'a Host>) -> String {
 
 /// Returns the distribution's common name, such as `Debian 12`, if its ID is a known one; else
 /// `PRETTY_NAME` without the code name in parentheses.
-fn distribution(platform: &Platform) -> Option<String> {
+pub(crate) fn distribution(platform: &Platform) -> Option<String> {
     let known = match platform.distribution.as_deref() {
         Some("debian") => Some("Debian"),
         Some("ubuntu") => Some("Ubuntu"),

@@ -12,6 +12,7 @@
 //! `\u{1b}`, so that no output can steer a terminal or disguise a command; the JSON formats write
 //! them as `\u001b`, which means the same string.
 
+pub mod bulk;
 mod check;
 mod coverage;
 mod document;
@@ -25,6 +26,7 @@ mod shared;
 pub mod trim;
 pub mod views;
 
+pub use bulk::bulk;
 pub use check::{CheckAnswer, CheckReport, CheckedHost, Counts, RuleInfo, Suppressed};
 pub use coverage::Coverage;
 pub use document::{

@@ -75,7 +75,7 @@ fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     match cli.command {
         Command::Check(arguments) => {
             let config = Config::load(cli.config.as_deref());
-            commands::check::run(&arguments, config, cli.verbose > 0)
+            commands::check::run(&arguments, config, cli.verbose > 0, cli.quiet)
         }
         Command::Collect(arguments) => {
             let config = Config::load(cli.config.as_deref())?;

@@ -1,5 +1,6 @@
 //! Tests of the renderings, and of properties that hold for every report.
 
+mod bulk;
 mod explain;
 mod explained;
 mod golden;

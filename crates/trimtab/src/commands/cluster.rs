@@ -33,6 +33,15 @@ pub enum Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// Uses the flag, or the configured cluster if only this host is checked.
+    pub fn of(arguments: &'a ClusterArgs, config: &'a CheckConfig, this_host: bool) -> Self {
+        match (&arguments.cluster, &config.cluster) {
+            (Some(url), _) => Self::Named(url),
+            (None, Some(url)) if this_host => Self::Configured(url),
+            _ => Self::Nobody,
+        }
+    }
+
+    /// As [`Self::of`].
     ///
     /// # Errors
     /// A usage error if access options are given but no cluster is queried.
@@ -41,12 +50,7 @@ impl<'a> Asked<'a> {
         config: &'a CheckConfig,
         this_host: bool,
     ) -> Result<Self, CommandError> {
-        if let Some(url) = &arguments.cluster {
-            return Ok(Self::Named(url));
-        }
-        if let (Some(url), true) = (&config.cluster, this_host) {
-            return Ok(Self::Configured(url));
-        }
+        let asked = Self::of(arguments, config, this_host);
         let access = &arguments.access;
         let flags = [
             ("--timeout", access.timeout.is_some()),
@@ -54,12 +58,12 @@ impl<'a> Asked<'a> {
             ("--ca-file", access.ca_file.is_some()),
         ];
         match flags.into_iter().find(|(_, given)| *given) {
-            None => Ok(Self::Nobody),
-            Some((flag, _)) => Err(CommandError::new(
+            Some((flag, _)) if asked == Self::Nobody => Err(CommandError::new(
                 Kind::Usage,
                 format!("{flag}: no cluster is given"),
             )
             .hint("name it with --cluster URL")),
+            _ => Ok(asked),
         }
     }
 

@@ -16,6 +16,7 @@ use std::path::PathBuf;
     --bundle es2.tar.zst\n  \
     trimtab check --bundle sosreport-db1.tar.xz\n  \
     trimtab check --bundle bundles/   check a fleet\n  \
+    trimtab check --to https://es1:9200   also send the findings to an index\n  \
     trimtab check --select TRIM --fail-on error --format sarif > trimtab.sarif\n  \
     trimtab check --format nagios     run as a monitoring plugin\n\n\
     Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 could not run, or\n\
@@ -32,6 +33,11 @@ pub struct Check {
 
     #[command(flatten)]
     pub cluster: ClusterArgs,
+
+    /// Also send the findings to indices of the Elasticsearch or OpenSearch at URL (trimtab-findings,
+    /// trimtab-hosts; made if they are missing)
+    #[arg(long, value_name = "URL", env = "TRIMTAB_TO")]
+    pub to: Option<String>,
 
     /// Read the master's threads from FILE (jstack or hot threads output), not from the cluster
     #[arg(long, value_name = "FILE")]
@@ -93,6 +99,8 @@ pub enum Format {
     Nagios,
     /// Metrics for Prometheus, as `node_exporter`'s textfile collector reads them (-o FILE.prom)
     Openmetrics,
+    /// Lines for `_bulk` of Elasticsearch and OpenSearch, with ECS field names
+    Bulk,
 }
 
 /// Values of `--fail-on`.

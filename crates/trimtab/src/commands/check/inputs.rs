@@ -46,7 +46,11 @@ impl Inputs {
     pub fn at(arguments: &Check, config: &CheckConfig) -> Result<Self, CommandError> {
         // Query the cluster first, so that a connection error is reported before the host is read.
         let this_host = arguments.source.root.is_none() && arguments.bundle.is_empty();
-        let asked = Asked::new(&arguments.cluster, config, this_host)?;
+        let asked = match arguments.to {
+            None => Asked::new(&arguments.cluster, config, this_host)?,
+            // Access options are for that server as well.
+            Some(_) => Asked::of(&arguments.cluster, config, this_host),
+        };
         let mut answers = cluster::ask(asked, &arguments.cluster, config)?;
         // A path and a word for each source; this host has none.
         let mut sources: Vec<Option<(PathBuf, &str)>> = Vec::new();

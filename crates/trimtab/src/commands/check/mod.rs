@@ -4,5 +4,6 @@ pub mod args;
 pub mod inputs;
 mod options;
 mod run;
+mod upload;
 
 pub use run::run;

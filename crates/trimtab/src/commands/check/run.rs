@@ -1,6 +1,7 @@
 use super::args::{Check, Format};
 use super::inputs::Inputs;
 use super::options::Options;
+use super::upload;
 use crate::answer::{self, generated_at};
 use crate::config::{CheckConfig, Config, Suppress};
 use crate::error::{CommandError, Kind};
@@ -24,12 +25,13 @@ pub fn run(
     arguments: &Check,
     config: Result<Config, CommandError>,
     verbose: bool,
+    quiet: bool,
 ) -> Result<ExitCode, CommandError> {
     let configured = config.as_ref().ok().and_then(|config| config.check.format);
     let file = arguments.output.file();
     let format = answer::resolve_format(arguments.format, file, configured, format_of)?;
     let format = format.unwrap_or(Format::Text);
-    match config.and_then(|config| check(arguments, &config.check, format, verbose)) {
+    match config.and_then(|config| check(arguments, &config.check, format, (verbose, quiet))) {
         Err(error) if format == Format::Nagios => {
             output::print(&report::nagios_error(&error.message))?;
             Ok(ExitCode::from(NagiosStatus::Unknown.exit_code()))
@@ -42,7 +44,7 @@ fn check(
     arguments: &Check,
     config: &CheckConfig,
     format: Format,
-    verbose: bool,
+    (verbose, quiet): (bool, bool),
 ) -> Result<ExitCode, CommandError> {
     if arguments.output.schema {
         output::print(&report::schema_of::<report::CheckResult<'_>>())?;
@@ -116,6 +118,9 @@ fn check(
     arguments
         .output
         .write(&render(&report, (format, verbose), arguments, budget))?;
+    if let Some(url) = &arguments.to {
+        upload::send(&report, url, &arguments.cluster.access, config, quiet)?;
+    }
     exit_code(&report, format, options.fail_on, arguments.exit_zero)
 }
 
@@ -224,6 +229,7 @@ fn render(
                 .collect();
             report::openmetrics(report, &calendars)
         }
+        Format::Bulk => report::bulk(report),
     }
 }
 
