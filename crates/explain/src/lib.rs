@@ -14,7 +14,7 @@
 //!
 //! Two modules are independent of them: [`change`] detects change points, and [`disk_log`] analyses logs
 //! that are too short for a pattern.
-//! [`job_runs`] provides the runs that the analysis takes.
+//! [`job_runs`] provides the runs that the analysis takes; [`folds`] says of which hosts out of many the curves are worth it.
 //!
 //! [Series]: facts::series::Series
 
@@ -23,6 +23,7 @@ mod causes;
 pub mod change;
 pub mod disk_log;
 mod fit;
+pub mod folds;
 pub mod job_runs;
 mod model;
 mod numbers;

@@ -38,6 +38,25 @@ pub enum SampleOf {
     Moment,
 }
 
+/// What the values of a curve are like in each ten minutes of the week, over several weeks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoldedWeek {
+    /// Whose curve it is: a host.
+    pub name: String,
+    /// A high percentile of each slot, in the unit of the curve; not a number where there are no values. The first slot
+    /// begins on a Thursday at 00:00 UTC, as Unix time does.
+    pub high: Vec<f32>,
+    /// The low percentile on the other side.
+    pub low: Vec<f32>,
+}
+
+impl FoldedWeek {
+    /// Length of a slot, in seconds.
+    pub const SLOT_S: u32 = 600;
+    /// Slots of a week.
+    pub const SLOTS: usize = 1008;
+}
+
 /// A time series with its metadata.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {

@@ -3,11 +3,13 @@
 
 mod answer;
 mod disks;
+mod fold;
 mod query;
 pub mod rally;
 mod session;
 
 pub use disks::{DiskQuery, read_disks};
+pub use fold::{Folds, fold};
 pub use query::{Figure, Query};
 
 #[cfg(test)]
@@ -59,6 +61,10 @@ pub fn read(
     let (first_ms, last_ms) = extent_or_empty(&mut session, &scope, &time_field, query)?;
     let mut reading = Reading::default();
     let groups = match &query.split_by {
+        Some(field) if !query.split_values.is_empty() => {
+            let values = query.split_values.iter();
+            values.map(|value| Group::of(field, value)).collect()
+        }
         Some(field) => session.groups(&scope, field, query, limits, &mut reading)?,
         None => vec![Group::all()],
     };

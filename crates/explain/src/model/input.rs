@@ -1,5 +1,6 @@
 //! The input of an analysis besides the series.
 
+use crate::folds::Folded;
 use facts::series::Better;
 use jiff::tz::TimeZone;
 use schedule::Run;
@@ -30,6 +31,8 @@ pub struct Options {
     pub seed: u64,
     /// Significance level: a pattern is reported if its probability by chance is at most this.
     pub alpha: f64,
+    /// What folded weeks tell of further hosts, of which some have series.
+    pub folded: Option<Folded>,
 }
 
 impl Options {
@@ -56,6 +59,7 @@ impl Default for Options {
             better: None,
             seed: 1,
             alpha: 0.01,
+            folded: None,
         }
     }
 }

@@ -109,7 +109,7 @@ pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analys
         .collect();
     verdicts.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
     Analysis {
-        common: common(&verdicts, &zone),
+        common: common(&verdicts, &zone, options.folded.as_ref()),
         series: verdicts,
         zone,
     }

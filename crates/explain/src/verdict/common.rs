@@ -3,6 +3,7 @@
 use super::phrases::{every, names};
 use super::result::{Common, Cycle, Kind, SeriesVerdict, Shape, Verdict};
 use crate::calendar::weekdays;
+use crate::folds::{Folded, Kin};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Periods that differ by no more than this share are the same.
@@ -33,8 +34,9 @@ struct Place {
     to_text: String,
 }
 
-/// Groups series of several hosts that show the same pattern; `all` are in the order of the result.
-pub(super) fn common(all: &[SeriesVerdict], zone: &str) -> Vec<Common> {
+/// Groups series of several hosts that show the same pattern; `all` are in the order of the result. Hosts whose folded weeks
+/// are like those of the series' belong to them.
+pub(super) fn common(all: &[SeriesVerdict], zone: &str, folded: Option<&Folded>) -> Vec<Common> {
     let hosts_of = all.iter().map(host).collect::<BTreeSet<_>>().len();
     if hosts_of < 2 {
         return Vec::new();
@@ -66,7 +68,7 @@ pub(super) fn common(all: &[SeriesVerdict], zone: &str) -> Vec<Common> {
     }
     let mut found: Vec<Common> = groups
         .iter()
-        .filter_map(|group| group.concluded(all, hosts_of, zone))
+        .filter_map(|group| group.concluded(all, hosts_of, zone, folded))
         .collect();
     found.sort_by_key(|common| {
         let known = (!common.jobs.is_empty(), !common.possible.is_empty());
@@ -137,10 +139,21 @@ impl Group<'_> {
     }
 
     /// Returns the conclusion; `None` if too few hosts show the pattern.
-    fn concluded(&self, all: &[SeriesVerdict], hosts_of: usize, zone: &str) -> Option<Common> {
-        let hosts: BTreeSet<&str> = self.series.iter().map(|&index| host(&all[index])).collect();
+    fn concluded(
+        &self,
+        all: &[SeriesVerdict],
+        hosts_of: usize,
+        zone: &str,
+        folded: Option<&Folded>,
+    ) -> Option<Common> {
+        let mut hosts: BTreeSet<&str> =
+            self.series.iter().map(|&index| host(&all[index])).collect();
         let (jobs, possible) = self.jobs(all, hosts.len());
-        let is_enough = if jobs.is_empty() && possible.is_empty() {
+        let alike = alike(&hosts, folded);
+        let hosts_of = folded.map_or(hosts_of, |folded| folded.hosts);
+        let is_enough = if !alike.is_empty() {
+            true
+        } else if jobs.is_empty() && possible.is_empty() {
             hosts.len() >= HOSTS_MIN && hosts.len() * HOSTS_SHARE >= hosts_of
         } else {
             hosts.len() > 1
@@ -151,6 +164,7 @@ impl Group<'_> {
             ([], [_, ..]) => format!("possible, not proven: {}", names(&possible)),
             ([], []) => "no known job explains all".to_owned(),
         };
+        hosts.extend(alike);
         // Files may be of one host.
         let are_hosts = all.iter().all(|series| series.host.is_some());
         let what = if are_hosts { "hosts" } else { "sources" };
@@ -232,6 +246,20 @@ impl Group<'_> {
     }
 }
 
+/// The hosts whose folded weeks are like those of `hosts`: of which most were read whole and are among them.
+fn alike<'a>(hosts: &BTreeSet<&str>, folded: Option<&'a Folded>) -> Vec<&'a str> {
+    let groups = folded.iter().flat_map(|folded| &folded.groups);
+    let shown_here = |kin: &&Kin| {
+        let here = kin
+            .shown
+            .iter()
+            .filter(|name| hosts.contains(name.as_str()));
+        here.count() * 2 > kin.shown.len()
+    };
+    let alike = groups.filter(shown_here).flat_map(|kin| &kin.hosts);
+    alike.map(String::as_str).collect()
+}
+
 fn union(a: &Place, b: &Place) -> Place {
     let (first, last) = (
         if a.from_s <= b.from_s { a } else { b },
@@ -309,7 +337,7 @@ mod tests {
     #[test]
     fn each_series_has_a_vote_on_the_job() {
         let named = verdicts();
-        let of = |all: &[SeriesVerdict]| common(all, "UTC").remove(0);
+        let of = |all: &[SeriesVerdict]| common(all, "UTC", None).remove(0);
         assert_eq!(of(&named).jobs, ["trim"]);
         assert_eq!(of(&named).hosts.len(), 4);
         // Near misses are no other pattern, and no contradiction.
@@ -341,9 +369,33 @@ mod tests {
         // Another job that was named is another pattern.
         let mut other = named.clone();
         other[0].verdict.classes[0].jobs = vec!["other".to_owned()];
-        let groups = common(&other, "UTC");
+        let groups = common(&other, "UTC", None);
         assert_eq!(groups.len(), 1);
         assert_eq!(groups[0].hosts.len(), 3);
+    }
+
+    #[test]
+    fn hosts_whose_folded_weeks_are_alike_belong_to_them() {
+        let named = verdicts();
+        let kin = |shown: &[&str]| Folded {
+            groups: vec![Kin {
+                hosts: (0..300).map(|host| format!("db{host}")).collect(),
+                shown: shown.iter().map(|&name| name.to_owned()).collect(),
+            }],
+            hosts: 1000,
+        };
+        let of = |folded: &Folded| common(&named, "UTC", Some(folded)).remove(0);
+        let found = of(&kin(&["db0", "db1", "db2", "db3"]));
+        assert_eq!((found.hosts.len(), found.hosts_of), (300, 1000));
+        assert_eq!(found.series.len(), 4);
+        assert!(
+            found.sentence.starts_with("300 of 1000 hosts: every week"),
+            "{}",
+            found.sentence
+        );
+        // Half of those that were read show something else.
+        let found = of(&kin(&["db0", "db1", "other", "another"]));
+        assert_eq!((found.hosts.len(), found.hosts_of), (4, 1000));
     }
 
     #[test]
@@ -354,7 +406,7 @@ mod tests {
             one.verdict.kind = Kind::Unattributed;
             one.verdict.looks_like_load = true;
         }
-        assert_eq!(common(&load, "UTC"), []);
+        assert_eq!(common(&load, "UTC", None), []);
         let mut apart = named;
         for (one, hours) in apart.iter_mut().zip([0, 5, 10, 15]) {
             let phase = one.verdict.phase.as_mut().unwrap();
@@ -362,6 +414,6 @@ mod tests {
                 *end += jiff::SignedDuration::from_hours(hours);
             }
         }
-        assert_eq!(common(&apart, "UTC"), []);
+        assert_eq!(common(&apart, "UTC", None), []);
     }
 }

@@ -95,6 +95,8 @@ pub(super) struct Bucket {
     #[serde(default)]
     pub(super) key: Value,
     pub(super) key_as_string: Option<String>,
+    #[serde(default)]
+    pub(super) doc_count: u64,
     /// The requested metric of the bucket.
     pub(super) figure: Option<Value>,
 }

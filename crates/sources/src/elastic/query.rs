@@ -37,6 +37,8 @@ pub struct Query {
     pub split_by: Option<String>,
     /// Maximum number of those values, most documents first; up to 1,000.
     pub split_max: u32,
+    /// Only these of them, all of them; empty: any.
+    pub split_values: Vec<String>,
     /// Restricts the documents, in the server's `query_string` syntax: `host.name:db1`.
     pub filter: Option<String>,
 }
@@ -52,9 +54,18 @@ impl Query {
             time_field: None,
             split_by: None,
             split_max: 20,
+            split_values: Vec::new(),
             filter: None,
         }
     }
+}
+
+/// A value of the field by which series are split.
+pub(super) struct SplitValue {
+    pub(super) name: String,
+    /// As a query takes it.
+    pub(super) key: Value,
+    pub(super) documents: u64,
 }
 
 /// One value of the field by which series are split, or all documents.
@@ -65,6 +76,14 @@ pub(super) struct Group {
 }
 
 impl Group {
+    /// The documents with a value of a field.
+    pub(super) fn of(field: &str, name: &str) -> Self {
+        Self {
+            name: Some(name.to_owned()),
+            clause: json!({"term": {field: {"value": name}}}),
+        }
+    }
+
     pub(super) fn all() -> Self {
         Self {
             name: None,

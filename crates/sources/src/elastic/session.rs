@@ -1,7 +1,7 @@
 //! A session with one server about one index: field lookup, time range and error messages.
 
 use super::answer::{self, Bucket, FieldCaps, Search};
-use super::query::{Group, Query};
+use super::query::{Group, Query, SplitValue};
 use crate::server::Server;
 use crate::{Limits, Reading, SourceError, identify};
 use bounded_http::{Client, Endpoint, Response, shown};
@@ -231,7 +231,43 @@ impl<'a> Session<'a> {
         Ok(value("first").zip(value("last")))
     }
 
-    /// Returns the values of the field by which series are split, most frequent first.
+    /// Returns the values of a field with the most documents.
+    pub(super) fn values(
+        &mut self,
+        scope: &[Value],
+        field: &str,
+        most: u32,
+    ) -> Result<Vec<SplitValue>, SourceError> {
+        let body = json!({
+            "size": 0,
+            "query": {"bool": {"filter": scope}},
+            "aggs": {"values": {"terms": {"field": field, "size": most}}},
+        });
+        let answer = self.search(&body)?;
+        let list = answer.aggregations.get("values").and_then(Bucket::list);
+        let Some(list) = list else {
+            return Err(self.refused("the answer has no buckets"));
+        };
+        let values = list.into_iter().map(|bucket| {
+            let text = bucket.key_as_string.unwrap_or_else(|| match &bucket.key {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            });
+            // A boolean's key is 0 or 1, but queries accept only its text.
+            let key = match bucket.key {
+                Value::Number(_) => json!(text),
+                key => key,
+            };
+            SplitValue {
+                name: text,
+                key,
+                documents: bucket.doc_count,
+            }
+        });
+        Ok(values.collect())
+    }
+
+    /// Returns the groups of the field by which series are split, most frequent first.
     pub(super) fn groups(
         &mut self,
         scope: &[Value],
@@ -244,16 +280,7 @@ impl<'a> Session<'a> {
         let most = most
             .min(u32::try_from(limits.series_max).unwrap_or(most))
             .max(1);
-        let body = json!({
-            "size": 0,
-            "query": {"bool": {"filter": scope}},
-            "aggs": {"values": {"terms": {"field": field, "size": most + 1}}},
-        });
-        let answer = self.search(&body)?;
-        let list = answer.aggregations.get("values").and_then(Bucket::list);
-        let Some(mut list) = list else {
-            return Err(self.refused("the answer has no buckets"));
-        };
+        let mut list = self.values(scope, field, most + 1)?;
         if list.len() > most as usize {
             list.truncate(most as usize);
             let what = format!("further values of {field}");
@@ -261,20 +288,9 @@ impl<'a> Session<'a> {
             let needs = Some("a filter, or a higher limit");
             reading.skipped.push(Skipped::new(what, why, needs));
         }
-        let groups = list.into_iter().map(|bucket| {
-            let text = bucket.key_as_string.or_else(|| match &bucket.key {
-                Value::String(text) => Some(text.clone()),
-                other => Some(other.to_string()),
-            });
-            // A boolean's key is 0 or 1, but queries accept only its text.
-            let value = match (&bucket.key, &text) {
-                (Value::Number(_), Some(text)) => json!(text),
-                (key, _) => key.clone(),
-            };
-            Group {
-                name: text,
-                clause: json!({"term": {field: {"value": value}}}),
-            }
+        let groups = list.into_iter().map(|value| Group {
+            name: Some(value.name),
+            clause: json!({"term": {field: {"value": value.key}}}),
         });
         Ok(groups.collect())
     }

@@ -1,15 +1,16 @@
 //! Loads time series: detects the kind of each SOURCE, reads it and applies `--select`.
 
 use super::args::{Aggregate, Explain};
-use super::readers;
+use super::{folds, readers};
 use crate::commands::access::{self, parse_endpoint};
 use crate::commands::source;
 use crate::config::ExplainConfig;
 use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
+use ::explain::folds::Folded;
 use bounded_http::Endpoint;
 use facts::Skipped;
-use facts::series::Series;
+use facts::series::{Better, Series};
 use host::source::is_archive;
 use jiff::tz::TimeZone;
 use schedule::Log;
@@ -33,6 +34,8 @@ pub struct Loaded {
     pub is_remote: bool,
     /// When timers ran, where a Prometheus knows that.
     pub logs: Vec<Log>,
+    /// What folded weeks tell of hosts that were not read whole.
+    pub folded: Option<Folded>,
 }
 
 /// Kind of a SOURCE.
@@ -92,6 +95,7 @@ pub fn load(
     config: &ExplainConfig,
     times: &Times,
     archive: Option<&dyn host::Source>,
+    better: Option<Better>,
     draw: &mut Draw,
 ) -> Result<Loaded, CommandError> {
     let parsed: Vec<Source<'_>> = arguments
@@ -134,14 +138,13 @@ pub fn load(
                 let endpoint = parse_endpoint(url, "SOURCE")?;
                 draw.show(&format!("asking {endpoint}"));
                 loaded.is_remote |= !endpoint.is_loopback();
-                server(
-                    &endpoint,
-                    source,
+                let asked = Asked {
+                    endpoint: &endpoint,
                     arguments,
-                    config,
                     times,
-                    &mut loaded.logs,
-                )
+                    better,
+                };
+                server(&asked, source, config, &mut loaded, draw)
             }
         };
         match outcome {
@@ -180,15 +183,28 @@ impl Loaded {
     }
 }
 
+/// What a server is asked for.
+struct Asked<'a> {
+    endpoint: &'a Endpoint,
+    arguments: &'a Explain,
+    times: &'a Times,
+    better: Option<Better>,
+}
+
 fn server(
-    endpoint: &Endpoint,
+    asked: &Asked<'_>,
     source: &Source<'_>,
-    arguments: &Explain,
     config: &ExplainConfig,
-    times: &Times,
-    logs: &mut Vec<Log>,
+    loaded: &mut Loaded,
+    draw: &mut Draw,
 ) -> Result<Reading, CommandError> {
     const STEP: Duration = Duration::from_mins(1);
+    let Asked {
+        endpoint,
+        arguments,
+        times,
+        better,
+    } = *asked;
     let servers = &arguments.servers;
     let options = access::options(&servers.access, config.into(), std::convert::identity)?;
     let client = access::client(options, endpoint)?;
@@ -210,7 +226,10 @@ fn server(
                 aggregate: servers.agg.unwrap_or(Aggregate::Avg),
                 filter,
             };
-            readers::index(&client, endpoint, &query, step, times, &limits)
+            let query = readers::index_query(&query, step);
+            let many = folds::read(&client, endpoint, query, times, &limits, better, draw)?;
+            loaded.folded = loaded.folded.take().or(many.folded);
+            Ok(many.reading)
         }
         _ => {
             let queries = by_label(&servers.query, servers.split_by.as_deref(), servers.agg)?;
@@ -220,7 +239,7 @@ fn server(
     reading.select(&arguments.select);
     if matches!(source, Source::Prometheus(_)) && !reading.series.is_empty() {
         match job_starts(&client, endpoint, &reading.series, &limits) {
-            Ok(found) => logs.extend(found.and_then(|found| {
+            Ok(found) => loaded.logs.extend(found.and_then(|found| {
                 let times = (found.from, found.until);
                 Log::of_metrics(&found.source_name, &found.host, times, &found.jobs)
             })),

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod disks;
+mod folds;
 pub(super) mod jobs;
 pub(super) mod known_runs;
 mod load;

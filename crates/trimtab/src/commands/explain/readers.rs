@@ -192,19 +192,9 @@ pub struct IndexQuery<'a> {
     pub filter: Option<&'a str>,
 }
 
-/// Queries an Elasticsearch or OpenSearch server.
-///
-/// # Errors
-/// As [`sources::elastic::read`].
-pub fn index(
-    client: &Client,
-    endpoint: &Endpoint,
-    asked: &IndexQuery<'_>,
-    step: Duration,
-    times: &Times,
-    limits: &Limits,
-) -> Result<Reading, SourceError> {
-    let query = elastic::Query {
+/// Puts a query as `sources` takes it.
+pub fn index_query(asked: &IndexQuery<'_>, step: Duration) -> elastic::Query {
+    elastic::Query {
         figure: match asked.aggregate {
             Aggregate::Avg => Figure::Mean,
             Aggregate::Min => Figure::Min,
@@ -216,8 +206,7 @@ pub fn index(
         split_by: asked.split_by.map(str::to_owned),
         filter: asked.filter.map(str::to_owned),
         ..elastic::Query::new(asked.index, asked.field, whole_seconds(step))
-    };
-    elastic::read(client, endpoint, &query, times, limits)
+    }
 }
 
 /// Asks an Elasticsearch or OpenSearch server for the time of the disks' discards, of an index and with a filter.

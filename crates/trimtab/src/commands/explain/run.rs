@@ -44,7 +44,14 @@ pub fn run(
     let mut given = logs::given(&arguments.log, zone_of_host)?;
     let archive = found.opened.as_ref().filter(|_| settings.is_archive);
     let archive = archive.map(|opened| opened.source.as_ref());
-    let mut loaded = load::load(arguments, config, &times, archive, &mut draw)?;
+    let mut loaded = load::load(
+        arguments,
+        config,
+        &times,
+        archive,
+        settings.better,
+        &mut draw,
+    )?;
     // `--save` may have just created the store.
     overwrite::refuse(target, arguments.save.iter().cloned())?;
     loaded.note_gaps(&zone.zone);
@@ -78,6 +85,7 @@ pub fn run(
         host_zone: found.zone.clone(),
         better: settings.better,
         seed: settings.seed,
+        folded: loaded.folded.take(),
         ..explain::Options::default()
     };
     draw.show(&format!("analysing {} series", loaded.series.len()));
