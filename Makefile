@@ -47,14 +47,13 @@ attack: release
 
 lint:
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --features trimtab/mongodb --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 # Examples are not linked: clippy has looked at them. Many tests wait for devices, so more of them run at a time
 # than there are cores.
 unit:
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --locked --lib --bins --tests
 	cargo test --workspace --locked --doc
-	cargo test --package bench --features mongodb --locked --lib -- mongodb commands
 	@$(MAKE) --no-print-directory test-install
 	@$(MAKE) --no-print-directory cases
 
