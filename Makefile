@@ -53,13 +53,12 @@ format:
 	cargo fmt --all --check
 
 lint: format
-	cargo clippy --workspace --all-targets --features trimtab/mongodb --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 # Examples are built, so that they are linted. Many tests wait for devices, so more of them run at a time than there are
 # cores.
 unit:
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --locked
-	cargo test --package bench --features mongodb --locked --lib -- mongodb commands
 	@$(MAKE) --no-print-directory test-install
 	@$(MAKE) --no-print-directory cases
 

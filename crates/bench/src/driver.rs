@@ -10,7 +10,6 @@
 //! - **Connections** speak HTTP/1.1, with TLS if the [`Target`] has it, and are opened before a phase starts. One
 //!   that ended is replaced before the next request is sent: the latency of that contains it, as far as it was
 //!   late, and its service time does not.
-//! - **MongoDB** (feature `mongodb`) is reached through its own driver.
 //! - **Errors** are counted by class, and their times are in no histogram.
 //! - **What was measured is on disk** within about a second, whatever ends the trial: see [`Reader`].
 //! - **Memory** does not grow with the number of requests: histograms are written once a second and used again.
@@ -29,8 +28,6 @@ mod interval;
 mod journal;
 mod lateness;
 mod message;
-#[cfg(feature = "mongodb")]
-mod mongodb;
 mod network;
 mod outcome;
 mod progress;
@@ -52,8 +49,6 @@ mod connection_tests;
 mod framing_tests;
 #[cfg(test)]
 mod kill_tests;
-#[cfg(all(test, feature = "mongodb"))]
-mod mongodb_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]
@@ -69,8 +64,6 @@ pub use journal::{
     TrialStart, Unfinished, create,
 };
 pub use lateness::OwnLateness;
-#[cfg(feature = "mongodb")]
-pub use mongodb::{MongodbError, MongodbServer};
 pub use outcome::ErrorClass;
 pub use progress::{ClassSecond, Progress, Second, Silent, Stage};
 pub use run::{Control, Options, RunError, run};

@@ -43,8 +43,6 @@
 //! parameters and the same planned starts, however many threads send them.
 
 mod built_in;
-#[cfg_attr(not(feature = "mongodb"), path = "track/commands_absent.rs")]
-pub(crate) mod commands;
 mod documents;
 mod metricbeat;
 mod parameter;
@@ -61,12 +59,11 @@ mod zipf;
 pub use built_in::{BUILT_IN, BuiltIn};
 pub use documents::Generator;
 pub use random::Random;
-pub(crate) use requests::{Body, Protocol, Source};
+pub(crate) use requests::{Body, Source};
 pub use requests::{PrepareError, Prepared};
 pub use types::{
-    Arrivals, Bulk, Distribution, GeneratorSpec, Get, Load, Method, Metricbeat, MongodbCommand,
-    MongodbWrite, Operation, Pace, Parameter, Phase, PhaseKind, Request, Search, Track, Updates,
-    WebLog, WriteAction,
+    Arrivals, Bulk, Distribution, GeneratorSpec, Get, Load, Method, Metricbeat, Operation, Pace,
+    Parameter, Phase, PhaseKind, Request, Search, Track, Updates, WebLog, WriteAction,
 };
 pub use validate::TrackError;
 pub use values::{Count, Rate, Size, Span};

@@ -39,8 +39,6 @@ pub(super) struct Answer {
     pub(super) len_bytes: u64,
     /// No more is kept.
     decided: bool,
-    /// The judgement of a server whose answers are not HTTP.
-    judged: Option<(Option<ErrorClass>, Documents)>,
 }
 
 impl Answer {
@@ -51,33 +49,7 @@ impl Answer {
             bytes: Vec::new(),
             len_bytes: 0,
             decided: false,
-            judged: None,
         }
-    }
-
-    /// Takes an answer that is not HTTP: whether documents were refused, or the whole request with this text.
-    #[cfg(feature = "mongodb")]
-    pub(super) fn take(&mut self, refused: Result<u64, &str>) {
-        let sent = match self.kind {
-            Kind::Bulk { documents } => documents,
-            _ => 0,
-        };
-        let (error, failed) = match refused {
-            Ok(0) => (None, 0),
-            Ok(failed) => (Some(ErrorClass::BulkItems), failed.min(sent)),
-            Err(_) => (Some(ErrorClass::Command), sent),
-        };
-        self.len_bytes = 0;
-        self.bytes.clear();
-        let text = refused.err().unwrap_or_default().as_bytes();
-        self.bytes
-            .extend_from_slice(&text[..text.len().min(FRONT_BYTES)]);
-        let documents = Documents {
-            written: sent - failed,
-            rejected: 0,
-            failed,
-        };
-        self.judged = Some((error, documents));
     }
 
     /// The status.
@@ -101,9 +73,6 @@ impl Answer {
 
     /// Judges it, once it is complete.
     pub(super) fn judge(&self) -> (Option<ErrorClass>, Documents) {
-        if let Some(judged) = self.judged {
-            return judged;
-        }
         let mut documents = Documents::default();
         if !self.is_success() {
             let error = match self.status {

@@ -1,4 +1,4 @@
-//! One connection, driven by the task that uses it: HTTP/1.1, or what stands for a connection elsewhere.
+//! One connection that speaks HTTP/1.1, driven by the task that uses it.
 
 use super::answer::Answer;
 use super::framing::{Broken, Decoder, HEAD_BYTES_MAX};
@@ -9,30 +9,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A connection to a server.
-pub(super) trait Link: 'static {
-    /// Whether another request can be sent, as far as is known.
-    fn is_open(&self) -> bool;
-
-    /// Is ready when the server has closed the idle connection, or sent what nobody asked for.
-    fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()>;
-
-    /// Sends a request on an idle connection, and reads its answer to the end. The connection is of no use after an
-    /// error, or if the future is dropped.
-    fn exchange(
-        &mut self,
-        message: Message<'_>,
-        answer: &mut Answer,
-    ) -> impl Future<Output = Result<(), Broken>>;
-}
-
 /// Opens connections.
 pub(super) trait Connect: Clone + 'static {
-    /// What it opens.
-    type Link: Link;
+    /// What they run on.
+    type Stream: AsyncRead + AsyncWrite + Unpin + 'static;
 
     /// Opens a connection.
-    fn connect(&self) -> impl Future<Output = io::Result<Self::Link>>;
+    fn connect(&self) -> impl Future<Output = io::Result<Connection<Self::Stream>>>;
 }
 
 /// How much is read at once. Only a longer head makes the buffer grow, up to [`HEAD_BYTES_MAX`].
@@ -136,14 +119,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         Ok(())
     }
-}
 
-impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Link for Connection<S> {
-    fn is_open(&self) -> bool {
+    /// Whether another request can be sent, as far as is known.
+    pub(super) fn is_open(&self) -> bool {
         self.open
     }
 
-    fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    /// Is ready when the server has closed the idle connection, or sent what nobody asked for.
+    pub(super) fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.open {
             let mut byte = [0];
             let read = Pin::new(&mut self.stream).poll_read(context, &mut ReadBuf::new(&mut byte));
@@ -154,7 +137,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Link for Connection<S> {
         Poll::Ready(())
     }
 
-    async fn exchange(&mut self, message: Message<'_>, answer: &mut Answer) -> Result<(), Broken> {
+    /// Sends a request on an idle connection, and reads its answer to the end. The connection is of no use after an
+    /// error, or if the future is dropped.
+    pub(super) async fn exchange(
+        &mut self,
+        message: Message<'_>,
+        answer: &mut Answer,
+    ) -> Result<(), Broken> {
         let mut sending = Some(message);
         self.decoder.next();
         let exchanged = poll_fn(|context| {

@@ -1,7 +1,7 @@
 //! A connection against a peer that does what no server should, in memory.
 
 use super::answer::{Answer, Kind};
-use super::connection::{Connection, Link};
+use super::connection::Connection;
 use super::framing::{Broken, HEAD_BYTES_MAX};
 use super::message::Message;
 use std::future::poll_fn;

@@ -76,6 +76,9 @@ impl TailSample {
 /// Upper bounds of what a file may claim.
 const CLASSES_MAX: u64 = 100;
 const TAIL_MAX: u64 = 100_000;
+/// Stands after the errors, where older files have one class more: commands that MongoDB refused, of which trials of
+/// other servers have none.
+const COMMANDS_REFUSED: u64 = 0;
 
 impl Interval {
     /// Appends it.
@@ -147,6 +150,7 @@ impl ClassInterval {
 
     fn encode(&self, out: &mut Vec<u8>) {
         for number in self.errors.into_iter().chain([
+            COMMANDS_REFUSED,
             self.documents_written,
             self.documents_rejected,
             self.documents_failed,
@@ -178,6 +182,9 @@ impl ClassInterval {
         let mut errors = [0; ErrorClass::ALL.len()];
         for error in &mut errors {
             *error = varint::take(bytes)?;
+        }
+        if varint::take(bytes)? != COMMANDS_REFUSED {
+            return None;
         }
         Some(Self {
             errors,

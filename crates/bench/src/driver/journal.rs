@@ -9,7 +9,8 @@ use super::interval::Interval;
 use crate::track::{PhaseKind, Prepared, Track};
 use jiff::Timestamp;
 use linux::regular_file;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -48,6 +49,7 @@ pub enum Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialStart {
     /// The track.
+    #[serde(deserialize_with = "read_track")]
     pub track: Track,
     /// The target, without credentials.
     pub target: String,
@@ -59,6 +61,15 @@ pub struct TrialStart {
     pub prepared: BTreeMap<String, Prepared>,
     /// Timeout of a request, from sending.
     pub timeout_ns: u64,
+}
+
+/// Reads a track. In older files it has two lists more, which were for MongoDB.
+fn read_track<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Track, D::Error> {
+    let mut track = serde_json::Map::deserialize(deserializer)?;
+    for list in ["mongodb_setup", "mongodb_teardown"] {
+        track.remove(list);
+    }
+    serde_json::from_value(track.into()).map_err(D::Error::custom)
 }
 
 /// The start of a phase.

@@ -2,6 +2,7 @@ use super::*;
 use crate::driver::interval::{ClassInterval, TailSample};
 use crate::driver::summary::TrialSummary;
 use proptest::prelude::*;
+use serde_json::json;
 
 const TRACK: &str = r#"
 name = "t"
@@ -96,6 +97,41 @@ fn records_are_read_as_they_were_written() {
     let records = records(3);
     let (bytes, _) = file(&records);
     assert_eq!(read(&bytes), (records, Ending::Whole));
+}
+
+/// Trials could be of MongoDB once: their tracks had two lists more, and their intervals a class of errors, the eleventh.
+#[test]
+fn an_older_file_is_read() {
+    let mut start = serde_json::to_value(match &records(0)[0] {
+        Record::Start(start) => start.clone(),
+        other => panic!("{other:?}"),
+    })
+    .unwrap();
+    start["track"]["mongodb_setup"] = json!([]);
+    start["track"]["mongodb_teardown"] = json!([]);
+    let class = ClassInterval {
+        errors: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+        documents_written: 12,
+        ..ClassInterval::default()
+    };
+    let interval = Interval {
+        classes: vec![class],
+        ..Interval::default()
+    };
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    writer.buffer.resize(8, 0);
+    writer.json(START, &start).unwrap();
+    writer.finish().unwrap();
+    let before = writer.out.len();
+    writer.write_interval(&interval).unwrap();
+    let counters = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 12];
+    let written = bytes[before..].windows(counters.len());
+    assert_eq!(written.filter(|found| *found == counters).count(), 1);
+    let (found, ending) = read(&bytes);
+    let interval = Record::Interval(Box::new(interval));
+    assert_eq!(found, [records(0)[0].clone(), interval]);
+    assert_eq!(ending, Ending::NoEnd);
 }
 
 /// What kill -9 and a full disk leave: whatever is whole is read, and the rest is told.

@@ -1,9 +1,6 @@
-//! Opens connections: TCP, with TLS if the target has it, and HTTP on it; or MongoDB's.
+//! Opens connections: TCP, with TLS if the target has it, and HTTP on it.
 
-use super::answer::Answer;
-use super::connection::{Connect, Connection, Link};
-use super::framing::Broken;
-use super::message::Message;
+use super::connection::{Connect, Connection};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -15,59 +12,6 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
-
-/// The way to a target.
-#[derive(Clone)]
-pub(super) enum Way {
-    Http(Network),
-    #[cfg(feature = "mongodb")]
-    Mongodb(Box<super::mongodb::Way>),
-}
-
-/// A connection to a target.
-pub(super) enum Channel {
-    Http(Box<Connection<Stream>>),
-    #[cfg(feature = "mongodb")]
-    Mongodb(super::mongodb::Session),
-}
-
-impl Connect for Way {
-    type Link = Channel;
-
-    async fn connect(&self) -> io::Result<Channel> {
-        match self {
-            Self::Http(network) => Ok(Channel::Http(Box::new(network.connect().await?))),
-            #[cfg(feature = "mongodb")]
-            Self::Mongodb(way) => Ok(Channel::Mongodb(way.connect().await?)),
-        }
-    }
-}
-
-impl Link for Channel {
-    fn is_open(&self) -> bool {
-        match self {
-            Self::Http(connection) => connection.is_open(),
-            #[cfg(feature = "mongodb")]
-            Self::Mongodb(session) => session.is_open(),
-        }
-    }
-
-    fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        match self {
-            Self::Http(connection) => connection.poll_ended(context),
-            #[cfg(feature = "mongodb")]
-            Self::Mongodb(session) => session.poll_ended(context),
-        }
-    }
-
-    async fn exchange(&mut self, message: Message<'_>, answer: &mut Answer) -> Result<(), Broken> {
-        match self {
-            Self::Http(connection) => connection.exchange(message, answer).await,
-            #[cfg(feature = "mongodb")]
-            Self::Mongodb(session) => session.exchange(message, answer).await,
-        }
-    }
-}
 
 /// Opens connections to one address.
 #[derive(Clone)]
@@ -90,7 +34,7 @@ impl Network {
 }
 
 impl Connect for Network {
-    type Link = Connection<Stream>;
+    type Stream = Stream;
 
     async fn connect(&self) -> io::Result<Connection<Stream>> {
         let stream = TcpStream::connect(self.address).await?;

@@ -26,13 +26,11 @@ pub enum ErrorClass {
     PartialResult,
     /// The answer to a bulk request cannot be understood.
     Answer,
-    /// MongoDB refused a command.
-    Command,
 }
 
 impl ErrorClass {
     /// All classes, in the order in which a trial counts them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::Connect,
         Self::Closed,
         Self::Timeout,
@@ -43,7 +41,6 @@ impl ErrorClass {
         Self::BulkItems,
         Self::PartialResult,
         Self::Answer,
-        Self::Command,
     ];
 
     /// Its name in documents.
@@ -59,7 +56,6 @@ impl ErrorClass {
             Self::BulkItems => "bulk-items",
             Self::PartialResult => "partial-result",
             Self::Answer => "answer",
-            Self::Command => "command",
         }
     }
 
@@ -76,7 +72,6 @@ impl ErrorClass {
             Self::BulkItems => "documents refused",
             Self::PartialResult => "partial result",
             Self::Answer => "no bulk answer",
-            Self::Command => "command refused",
         }
     }
 

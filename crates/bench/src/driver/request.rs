@@ -1,10 +1,9 @@
-//! Makes the requests of a load: HTTP, or commands in BSON.
+//! Makes the requests of a load.
 
 use super::head::{self, Frame};
 use super::message::{Message, SecretBytes};
 use super::target::Target;
-use crate::track::commands;
-use crate::track::{Body, Protocol, Source};
+use crate::track::{Body, Source};
 use std::sync::Arc;
 
 /// Makes requests. Each connection has its own copy, with its own buffers; prepared bodies are shared.
@@ -22,8 +21,8 @@ pub(super) struct Requests {
 #[derive(Debug)]
 struct Shared {
     source: Source,
-    /// What all heads have in common; commands for MongoDB have none.
-    frame: Option<Frame>,
+    /// What all heads have in common.
+    frame: Frame,
     /// How much of a head is the same in each request; 0 if the path changes.
     fixed_bytes: usize,
 }
@@ -46,9 +45,6 @@ impl Shared {
 impl Requests {
     /// Makes the requests of `source` to `target`; `None` if the target cannot stand in a request.
     pub(super) fn new(source: Source, target: &Target) -> Option<Self> {
-        if source.protocol == Protocol::Mongodb {
-            return Some(Self::of(source, None, SecretBytes::default(), 0));
-        }
         let content_type = match source.body {
             Body::None => None,
             Body::Ring(_) => Some("application/x-ndjson"),
@@ -64,26 +60,21 @@ impl Requests {
             frame.begin(&path, &mut front);
             fixed_bytes = front.len();
         }
-        let mut requests = Self::of(source, Some(frame), front, fixed_bytes);
-        if requests.shared.is_constant() {
-            head::end(None, &mut requests.front);
-        }
-        Some(requests)
-    }
-
-    fn of(source: Source, frame: Option<Frame>, front: SecretBytes, fixed_bytes: usize) -> Self {
         let shared = Shared {
             source,
             frame,
             fixed_bytes,
         };
-        Self {
+        if shared.is_constant() {
+            head::end(None, &mut front);
+        }
+        Some(Self {
             shared: Arc::new(shared),
             values: Vec::new(),
             text: Vec::new(),
             front,
             body: 0,
-        }
+        })
     }
 
     /// Makes request `sequence`, before it is to be sent.
@@ -93,9 +84,6 @@ impl Requests {
             return;
         }
         let source = &shared.source;
-        let Some(frame) = &shared.frame else {
-            return self.prepare_command(sequence);
-        };
         if shared.fixed_bytes == 0 || matches!(source.body, Body::Template(_)) {
             source.drawer.draw(source.seed, sequence, &mut self.values);
         }
@@ -104,12 +92,13 @@ impl Requests {
         } else {
             self.text.clear();
             source.path.render(&self.values, &mut self.text);
-            frame.begin(&self.text, &mut self.front);
+            shared.frame.begin(&self.text, &mut self.front);
         }
         match &source.body {
             Body::None => head::end(None, &mut self.front),
             Body::Ring(bodies) => {
-                self.body = in_turn(bodies.len(), sequence);
+                let count = bodies.len().max(1) as u64;
+                self.body = usize::try_from(sequence % count).unwrap_or(0);
                 let len_bytes = shared.ring_body(self.body).len();
                 head::end(Some(len_bytes), &mut self.front);
             }
@@ -119,25 +108,6 @@ impl Requests {
                 head::end(Some(self.text.len()), &mut self.front);
                 // In one piece with the head, which one write sends.
                 self.front.push(&self.text);
-            }
-        }
-    }
-
-    /// Makes a command for MongoDB.
-    fn prepare_command(&mut self, sequence: u64) {
-        let source = &self.shared.source;
-        self.front.truncate(0);
-        match &source.body {
-            Body::None => {}
-            Body::Ring(bodies) => self.body = in_turn(bodies.len(), sequence),
-            Body::Template(template) => {
-                source.drawer.draw(source.seed, sequence, &mut self.values);
-                self.text.clear();
-                template.render(&self.values, &mut self.text);
-                // What is no command is refused when it is sent.
-                if let Ok(command) = commands::encode(&self.text) {
-                    self.front.push(&command);
-                }
             }
         }
     }
@@ -158,11 +128,6 @@ impl Requests {
             Body::Template(_) => self.text.len() as u64,
         }
     }
-}
-
-/// Which of so many bodies is that of request `sequence`.
-fn in_turn(bodies: usize, sequence: u64) -> usize {
-    usize::try_from(sequence % bodies.max(1) as u64).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::interval::Interval;
 use super::journal::{
     Ended, Ending, PhaseEnd, PhaseStart, Record, TrialEnd, TrialStart, Unfinished, Writer,
 };
-use super::network::Way;
+use super::network::Network;
 use super::progress::{Next, Progress, Second, Stage};
 use super::recorder::Recorder;
 use super::request::Requests;
@@ -111,14 +111,6 @@ pub enum RunError {
     /// No thread, or too many.
     #[error("expected 1 to {THREADS_MAX} threads, found {0}")]
     Threads(u32),
-    /// The track is for a server of another kind.
-    #[error("{target}: {problem}")]
-    Protocol {
-        /// The target.
-        target: String,
-        /// What does not go together, and the way out.
-        problem: &'static str,
-    },
     /// The target's host name or credentials cannot stand in a header.
     #[error("{0}: the host, the path or the credentials hold characters that HTTP does not allow")]
     Target(String),
@@ -165,14 +157,6 @@ pub fn run<W: Write>(
     if !(1..=THREADS_MAX).contains(&options.threads) {
         return Err(RunError::Threads(options.threads));
     }
-    if let Some(problem) = match (track.is_for_mongodb(), target.is_mongodb()) {
-        (true, false) => Some("the track sends commands to MongoDB: name a mongodb:// target"),
-        (false, true) => Some("the track sends HTTP requests: name an http:// or https:// target"),
-        _ => None,
-    } {
-        let target = target.to_string();
-        return Err(RunError::Protocol { target, problem });
-    }
     progress.stage(Stage::Preparing);
     let sources = prepare(track, options)?;
     let runtime = runtime().map_err(RunError::Runtime)?;
@@ -194,11 +178,10 @@ pub fn run<W: Write>(
         .map_err(RunError::Write)?;
     let stopped = || control.stop.load(Ordering::Relaxed);
     // Whoever stops a trial in its setup does not want the rest of it, which may delete an index.
-    let steps = setup::steps(&track.setup, "mongodb_setup", &track.mongodb_setup);
-    for step in steps.take_while(|_| !stopped()) {
-        progress.stage(Stage::Setup(step.shown()));
+    for request in track.setup.iter().take_while(|_| !stopped()) {
+        progress.stage(Stage::Setup(&request.path));
         runtime
-            .block_on(step.take(&connect, target, options.timeout))
+            .block_on(setup::send(request, &connect, target, options.timeout))
             .map_err(RunError::Setup)?;
     }
     let mut trial = Trial {
@@ -226,10 +209,10 @@ pub fn run<W: Write>(
         }
     }
     let mut teardown_failures = Vec::new();
-    for step in setup::steps(&track.teardown, "mongodb_teardown", &track.mongodb_teardown) {
-        progress.stage(Stage::Teardown(step.shown()));
-        let taken = runtime.block_on(step.take(&trial.connect, target, options.timeout));
-        teardown_failures.extend(taken.err());
+    for request in &track.teardown {
+        progress.stage(Stage::Teardown(&request.path));
+        let sent = setup::send(request, &trial.connect, target, options.timeout);
+        teardown_failures.extend(runtime.block_on(sent).err());
     }
     Ok(trial.end(TrialEnd {
         ended,
@@ -273,20 +256,11 @@ fn runtime() -> io::Result<LocalRuntime> {
 }
 
 /// Finds the address at which the server answers.
-fn reach(runtime: &LocalRuntime, target: &Target, timeout: Duration) -> Result<Way, RunError> {
+fn reach(runtime: &LocalRuntime, target: &Target, timeout: Duration) -> Result<Network, RunError> {
     let failed = |source| RunError::Connect {
         target: target.to_string(),
         source,
     };
-    #[cfg(feature = "mongodb")]
-    if let Some(way) = &target.mongodb {
-        return match runtime.block_on(async { tokio::time::timeout(timeout, way.connect()).await })
-        {
-            Ok(Ok(_)) => Ok(Way::Mongodb(way.clone().into())),
-            Ok(Err(error)) => Err(failed(error)),
-            Err(_) => Err(failed(io::Error::new(io::ErrorKind::TimedOut, NOT_IN_TIME))),
-        };
-    }
     if Frame::new(target, "GET", None).is_none() {
         return Err(RunError::Target(target.to_string()));
     }
@@ -295,7 +269,7 @@ fn reach(runtime: &LocalRuntime, target: &Target, timeout: Duration) -> Result<W
         let invalid = || RunError::Target(target.to_string());
         let connect = target.network(address).ok_or_else(invalid)?;
         match runtime.block_on(async { tokio::time::timeout(timeout, connect.connect()).await }) {
-            Ok(Ok(_)) => return Ok(Way::Http(connect)),
+            Ok(Ok(_)) => return Ok(connect),
             Ok(Err(error)) => last = error,
             Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, NOT_IN_TIME),
         }
@@ -319,7 +293,7 @@ struct Trial<'a, W> {
     options: &'a Options,
     control: &'a Control,
     sources: BTreeMap<String, Source>,
-    connect: Way,
+    connect: Network,
     writer: Writer<W>,
     summary: TrialSummary,
     /// The clock's time of the first phase's start.
@@ -622,7 +596,7 @@ fn planned_ns(pace: Pace, count: u64) -> u64 {
 /// A thread of a phase.
 fn work(
     phase: &Arc<Phase>,
-    connect: Way,
+    connect: Network,
     thread: u32,
     recorder: Recorder,
     ready: impl FnOnce(),

@@ -1,77 +1,32 @@
-//! The steps before and after the phases: requests, or commands for MongoDB.
+//! The requests before and after the phases.
 
 use super::answer::{Answer, Kind};
-use super::connection::{Connect, Link};
+use super::connection::Connect as _;
 use super::framing::Broken;
 use super::head::{self, Frame};
 use super::message::{Message, SecretBytes};
+use super::network::Network;
 use super::target::Target;
-use crate::track::{Method, Request, commands};
+use crate::track::{Method, Request};
 use std::time::Duration;
 
-/// One of the steps before or after the phases.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Step<'t> {
-    Request(&'t Request),
-    /// A command for MongoDB in extended JSON.
-    Command {
-        name: &'t str,
-        text: &'t str,
-    },
+/// Sends a request on a connection of its own. The error says what happened.
+pub(super) async fn send(
+    request: &Request,
+    network: &Network,
+    target: &Target,
+    timeout: Duration,
+) -> Result<(), String> {
+    let sent = tokio::time::timeout(timeout, exchange(request, network, target)).await;
+    let late = |_| Err(format!("no answer within {}", units::duration(timeout)));
+    sent.unwrap_or_else(late).map_err(|problem| {
+        let (method, path) = (name(request.method), units::escape(&request.path));
+        format!("{method} {path}: {problem}")
+    })
 }
 
-/// Steps of a track: its HTTP requests, then its commands, which are called `list`.
-pub(super) fn steps<'t>(
-    requests: &'t [Request],
-    list: &'t str,
-    commands: &'t [String],
-) -> impl Iterator<Item = Step<'t>> {
-    let command = move |text| Step::Command { name: list, text };
-    let commands = commands.iter().map(String::as_str).map(command);
-    requests.iter().map(Step::Request).chain(commands)
-}
-
-impl Step<'_> {
-    /// What is shown while it is taken.
-    pub(super) fn shown(&self) -> &str {
-        match self {
-            Self::Request(request) => &request.path,
-            Self::Command { name, .. } => name,
-        }
-    }
-
-    /// Takes it, on a connection of its own. The error says what happened.
-    pub(super) async fn take<C: Connect>(
-        self,
-        connect: &C,
-        target: &Target,
-        timeout: Duration,
-    ) -> Result<(), String> {
-        let taken = async {
-            match self {
-                Self::Request(request) => send(connect, target, request).await,
-                Self::Command { text, .. } => command(connect, text).await,
-            }
-        };
-        let result = match tokio::time::timeout(timeout, taken).await {
-            Ok(result) => result,
-            Err(_) => Err(format!("no answer within {}", units::duration(timeout))),
-        };
-        result.map_err(|problem| match self {
-            Self::Request(request) => {
-                let (method, path) = (name(request.method), units::escape(&request.path));
-                format!("{method} {path}: {problem}")
-            }
-            Self::Command { name, text } => {
-                let text = units::escape(units::cut(text, 60).as_ref()).into_owned();
-                format!("{name}: {text}: {problem}")
-            }
-        })
-    }
-}
-
-async fn send<C: Connect>(connect: &C, target: &Target, request: &Request) -> Result<(), String> {
-    let mut connection = connect.connect().await.map_err(|error| error.to_string())?;
+async fn exchange(request: &Request, network: &Network, target: &Target) -> Result<(), String> {
+    let mut connection = network.connect().await.map_err(|error| error.to_string())?;
     let front = message(target, request).ok_or("not a valid host or header")?;
     let message = Message {
         front: front.as_slice(),
@@ -106,25 +61,6 @@ async fn send<C: Connect>(connect: &C, target: &Target, request: &Request) -> Re
         "status {status}{hint}: {}",
         units::escape(units::cut(&front, 300).as_ref())
     ))
-}
-
-async fn command<C: Connect>(connect: &C, text: &str) -> Result<(), String> {
-    let command = commands::encode(text.as_bytes())?;
-    let mut connection = connect.connect().await.map_err(|error| error.to_string())?;
-    let mut answer = Answer::new(Kind::Front);
-    let message = Message {
-        front: &command,
-        rest: &[],
-    };
-    connection
-        .exchange(message, &mut answer)
-        .await
-        .map_err(|Broken| "the connection ended before the answer")?;
-    if answer.judge().0.is_none() {
-        return Ok(());
-    }
-    let front = String::from_utf8_lossy(answer.front());
-    Err(units::escape(units::cut(&front, 300).as_ref()).into_owned())
 }
 
 /// The name of a method.

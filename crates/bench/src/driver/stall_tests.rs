@@ -68,7 +68,7 @@ struct InMemory {
 }
 
 impl Connect for InMemory {
-    type Link = Connection<DuplexStream>;
+    type Stream = DuplexStream;
 
     async fn connect(&self) -> io::Result<Connection<DuplexStream>> {
         let (client, server) = tokio::io::duplex(1 << 16);

@@ -1,7 +1,5 @@
 //! The server under load.
 
-#[cfg(feature = "mongodb")]
-use super::mongodb::{self, MongodbError, MongodbServer};
 use super::network::Network;
 use bounded_http::{Endpoint, ErrorKind, HttpError, Secret};
 use std::fmt;
@@ -22,9 +20,6 @@ pub struct Target {
     /// The value of the `Authorization` header. It is not shown and not recorded.
     pub(super) authorization: Option<Secret>,
     pub(super) tls: Option<Arc<ClientConfig>>,
-    /// How its own driver reaches MongoDB; then only name and port of the rest are used, for display.
-    #[cfg(feature = "mongodb")]
-    pub(super) mongodb: Option<mongodb::Way>,
 }
 
 impl Target {
@@ -36,50 +31,7 @@ impl Target {
             path_prefix: String::new(),
             authorization: None,
             tls: None,
-            #[cfg(feature = "mongodb")]
-            mongodb: None,
         }
-    }
-
-    /// MongoDB at `address`, `mongodb://HOST[:PORT]/DATABASE?OPTIONS`. Of `options` it takes the credentials and the CA
-    /// file; times are those of the driver's own [`Options`](super::Options), of which `timeout` is one.
-    ///
-    /// # Errors
-    /// If the address has another form, holds credentials, or names no database.
-    #[cfg(feature = "mongodb")]
-    pub fn mongodb(
-        address: &str,
-        options: &bounded_http::Options,
-        timeout: std::time::Duration,
-    ) -> Result<Self, MongodbError> {
-        let way = mongodb::Way::new(address, options, timeout)?;
-        let (host, port, database) = way.place().ok_or(MongodbError::NoHost)?;
-        let mut target = Self::new(host, port);
-        target.path_prefix = format!("/{database}");
-        target.mongodb = Some(way);
-        Ok(target)
-    }
-
-    /// Asks MongoDB who it is; `None` for a target of another kind.
-    ///
-    /// # Errors
-    /// If it does not answer within `timeout`, or refuses the credentials.
-    #[cfg(feature = "mongodb")]
-    pub fn ask_mongodb(
-        &self,
-        timeout: std::time::Duration,
-    ) -> Result<Option<MongodbServer>, MongodbError> {
-        let ask = |way: &mongodb::Way| way.ask(&self.to_string(), timeout);
-        self.mongodb.as_ref().map(ask).transpose()
-    }
-
-    /// Whether it is MongoDB, rather than a server that speaks HTTP.
-    #[cfg_attr(not(feature = "mongodb"), allow(clippy::unused_self))]
-    pub(super) fn is_mongodb(&self) -> bool {
-        #[cfg(feature = "mongodb")]
-        return self.mongodb.is_some();
-        #[cfg(not(feature = "mongodb"))]
-        return false;
     }
 
     /// The server at `endpoint`. Of `options` it takes the credentials and whom to trust; times and sizes are
@@ -104,14 +56,7 @@ impl Target {
             path_prefix: path_prefix.to_owned(),
             authorization: options.credentials.authorization()?,
             tls,
-            #[cfg(feature = "mongodb")]
-            mongodb: None,
         })
-    }
-
-    /// Its name or address, an IPv6 address in brackets, and its port.
-    pub fn address(&self) -> (&str, u16) {
-        (&self.host, self.port)
     }
 
     /// Its name or address without brackets.
@@ -145,14 +90,6 @@ impl fmt::Display for Target {
             path_prefix,
             ..
         } = self;
-        if self.is_mongodb() {
-            return write!(
-                f,
-                "mongodb://{}:{port}{}",
-                units::escape(host),
-                units::escape(path_prefix)
-            );
-        }
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         write!(
             f,

@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, Kind};
 use super::clock::Clock;
-use super::connection::{Connect, Link};
+use super::connection::{Connect, Connection};
 use super::framing::Broken;
 use super::interval::TailSample;
 use super::outcome::ErrorClass;
@@ -196,7 +196,7 @@ impl<C: Connect> Worker<C> {
         self.phase.stop.load(Ordering::Relaxed) || self.phase.abort.load(Ordering::Relaxed)
     }
 
-    async fn open(&self) -> Option<C::Link> {
+    async fn open(&self) -> Option<Connection<C::Stream>> {
         let open = tokio::time::timeout(self.phase.timeout, self.connect.connect());
         open.await.ok()?.ok()
     }
@@ -238,7 +238,7 @@ struct Client<C: Connect> {
     /// Its place among the connections of the thread.
     number: usize,
     class: usize,
-    connection: Option<C::Link>,
+    connection: Option<Connection<C::Stream>>,
     requests: Requests,
     answer: Answer,
     timeout: Pin<Box<tokio::time::Sleep>>,
@@ -249,7 +249,7 @@ impl<C: Connect> Client<C> {
     fn new(
         worker: Rc<Worker<C>>,
         (number, class): (usize, usize),
-        connection: Option<C::Link>,
+        connection: Option<Connection<C::Stream>>,
     ) -> Self {
         let load = &worker.phase.loads[class];
         Self {

@@ -6,7 +6,6 @@
 //! same documents again, and [`Prepared`] says how many there are. Bodies of searches are short, and made from
 //! their template just before they are sent, because a repeated search may be answered from a cache.
 
-use super::commands;
 use super::documents::Generator;
 use super::parameter::Drawer;
 use super::random::Random;
@@ -34,14 +33,6 @@ pub enum PrepareError {
         /// The memory allowed.
         bytes_max: u64,
     },
-    /// It cannot be made a command for MongoDB.
-    #[error("operation {}: {}", units::escape(operation), units::escape(problem))]
-    Command {
-        /// The operation.
-        operation: String,
-        /// What is wrong with it.
-        problem: String,
-    },
     /// The track was not validated.
     #[error(
         "operation {} is not valid: parse the track again",
@@ -64,18 +55,9 @@ pub struct Prepared {
     pub len_bytes: u64,
 }
 
-/// What a server understands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    Http,
-    /// Bodies are commands: prepared ones in BSON, templates in extended JSON.
-    Mongodb,
-}
-
 /// What an operation sends.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
-    pub(crate) protocol: Protocol,
     /// Method `POST` instead of `GET`.
     pub(crate) post: bool,
     /// Path and query.
@@ -95,7 +77,7 @@ pub(crate) struct Source {
 pub(crate) enum Body {
     /// No body.
     None,
-    /// Prepared ones: newline-delimited, or commands.
+    /// Prepared ones, newline-delimited JSON.
     Ring(Vec<Bytes>),
     /// A template, JSON.
     Template(Template),
@@ -122,7 +104,7 @@ impl Source {
     /// than `requests_max`, if the number of requests is known.
     ///
     /// # Errors
-    /// If a single bulk body is longer than that, or it sends what is no command for MongoDB.
+    /// If a single bulk body is longer than that.
     pub(crate) fn prepare(
         track: &Track,
         name: &str,
@@ -142,24 +124,14 @@ impl Source {
         };
         match track.operation.get(name).ok_or_else(invalid)? {
             Operation::Bulk(bulk) => Ok(Self {
-                protocol: Protocol::Http,
                 post: true,
                 path: template(&bulk.path, &nothing)?,
-                body: Body::Ring(bodies(
-                    track,
-                    (name, &bulk.generator, bulk.documents.0),
-                    (requests_max, bytes_max),
-                    |generator, room, out| {
-                        append(bulk, generator, room, out);
-                        Ok(())
-                    },
-                )?),
+                body: Body::Ring(bodies(track, name, bulk, requests_max, bytes_max)?),
                 documents: bulk.documents.0,
                 seed,
                 drawer: Drawer::new(&nothing),
             }),
             Operation::Search(search) => Ok(Self {
-                protocol: Protocol::Http,
                 post: true,
                 path: template(&search_path(search), &search.parameters)?,
                 body: Body::Template(template(&search.body, &search.parameters)?),
@@ -168,7 +140,6 @@ impl Source {
                 drawer: Drawer::new(&search.parameters),
             }),
             Operation::Get(get) => Ok(Self {
-                protocol: Protocol::Http,
                 post: false,
                 path: template(&get.path, &get.parameters)?,
                 body: Body::None,
@@ -176,54 +147,7 @@ impl Source {
                 seed,
                 drawer: Drawer::new(&get.parameters),
             }),
-            Operation::MongodbWrite(write) => Ok(Self {
-                protocol: Protocol::Mongodb,
-                post: false,
-                path: template("", &nothing)?,
-                body: Body::Ring(bodies(
-                    track,
-                    (name, &write.generator, write.documents.0),
-                    (requests_max, bytes_max),
-                    |generator, room, out| commands::append(write, generator, room, out),
-                )?),
-                documents: write.documents.0,
-                seed,
-                drawer: Drawer::new(&nothing),
-            }),
-            Operation::MongodbCommand(command) => {
-                let body = template(&command.body, &command.parameters)?;
-                let drawer = Drawer::new(&command.parameters);
-                check_command(name, &body, &drawer, seed)?;
-                Ok(Self {
-                    protocol: Protocol::Mongodb,
-                    post: false,
-                    path: template("", &nothing)?,
-                    body: Body::Template(body),
-                    documents: 0,
-                    seed,
-                    drawer,
-                })
-            }
         }
-    }
-}
-
-/// Finds out before the trial whether the first command is one.
-fn check_command(
-    name: &str,
-    body: &Template,
-    drawer: &Drawer,
-    seed: u64,
-) -> Result<(), PrepareError> {
-    let (mut values, mut text) = (Vec::new(), Vec::new());
-    drawer.draw(seed, 0, &mut values);
-    body.render(&values, &mut text);
-    match commands::encode(&text) {
-        Ok(_) => Ok(()),
-        Err(problem) => Err(PrepareError::Command {
-            operation: name.to_owned(),
-            problem,
-        }),
     }
 }
 
@@ -237,17 +161,17 @@ pub(super) fn search_path(search: &Search) -> String {
     })
 }
 
-/// Bodies of an operation with this name, generator and number of documents: as many as are wanted and find room.
-/// `make` appends one; it may stop in the middle once that is longer than the room.
+/// Bodies of an operation with this name: as many as are wanted and find room.
 fn bodies(
     track: &Track,
-    (name, generator, documents): (&str, &str, u64),
-    (requests_max, bytes_max): (Option<u64>, u64),
-    make: impl Fn(&mut Generator, u64, &mut Vec<u8>) -> Result<(), String>,
+    name: &str,
+    bulk: &Bulk,
+    requests_max: Option<u64>,
+    bytes_max: u64,
 ) -> Result<Vec<Bytes>, PrepareError> {
     let spec = track
         .generator
-        .get(generator)
+        .get(&bulk.generator)
         .ok_or_else(|| PrepareError::Invalid {
             operation: name.to_owned(),
         })?;
@@ -258,10 +182,7 @@ fn bodies(
     let mut out = Vec::new();
     while requests_max.is_none_or(|max| (bodies.len() as u64) < max) {
         out.clear();
-        make(&mut generator, room, &mut out).map_err(|problem| PrepareError::Command {
-            operation: name.to_owned(),
-            problem,
-        })?;
+        append(bulk, &mut generator, room, &mut out);
         match room.checked_sub(out.len() as u64) {
             Some(left) => room = left,
             None => break,
@@ -271,14 +192,14 @@ fn bodies(
     if bodies.is_empty() && requests_max != Some(0) {
         return Err(PrepareError::TooLong {
             operation: name.to_owned(),
-            documents,
+            documents: bulk.documents.0,
             bytes_max,
         });
     }
     Ok(bodies)
 }
 
-/// Appends a bulk body.
+/// Appends a bulk body. One that has become longer than `room` lacks some of its documents.
 fn append(bulk: &Bulk, generator: &mut Generator, room: u64, out: &mut Vec<u8>) {
     let (mut key, mut document) = (Vec::new(), Vec::new());
     for _ in 0..bulk.documents.0 {

@@ -25,12 +25,6 @@ pub struct Track {
     /// Requests after the last phase, in order, also if a phase failed.
     #[serde(default)]
     pub teardown: Vec<Request>,
-    /// MongoDB: commands before the first phase, in order, as extended JSON; one that fails ends the trial.
-    #[serde(default)]
-    pub mongodb_setup: Vec<String>,
-    /// MongoDB: commands after the last phase, in order, also if a phase failed.
-    #[serde(default)]
-    pub mongodb_teardown: Vec<String>,
     /// Generators of documents, by name.
     #[serde(default)]
     pub generator: BTreeMap<String, GeneratorSpec>,
@@ -182,47 +176,13 @@ pub enum Operation {
     Search(Search),
     /// Reads a page.
     Get(Get),
-    /// Writes documents to a collection of MongoDB.
-    MongodbWrite(MongodbWrite),
-    /// Sends MongoDB a command in which parameters change, such as `find`, `aggregate` or `update`.
-    MongodbCommand(MongodbCommand),
 }
 
 impl Operation {
-    /// Whether it sends commands to MongoDB, rather than HTTP requests.
-    pub fn is_for_mongodb(&self) -> bool {
-        matches!(self, Self::MongodbWrite(_) | Self::MongodbCommand(_))
-    }
-
     /// Whether it sends bodies that are prepared beforehand.
     pub fn is_prepared(&self) -> bool {
-        matches!(self, Self::Bulk(_) | Self::MongodbWrite(_))
+        matches!(self, Self::Bulk(_))
     }
-}
-
-/// Options of [`Operation::MongodbWrite`]. Documents are inserted; those of a generator with keys replace the
-/// document with the same `_id`, or are inserted if there is none. `@timestamp` is sent as a date.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MongodbWrite {
-    /// Name of the generator.
-    pub generator: String,
-    /// The collection that is written.
-    pub collection: String,
-    /// Documents in each command.
-    pub documents: Count,
-}
-
-/// Options of [`Operation::MongodbCommand`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MongodbCommand {
-    /// The command as extended JSON, its name first; `{{name}}` is replaced by a parameter. A `find` reads its first
-    /// batch only: give it a `limit` and `singleBatch`.
-    pub body: String,
-    /// The parameters, drawn anew for each command.
-    #[serde(default)]
-    pub parameters: BTreeMap<String, Parameter>,
 }
 
 /// Options of [`Operation::Bulk`].

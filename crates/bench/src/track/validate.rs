@@ -23,8 +23,6 @@ const LOADS_MAX: usize = 200;
 const CONNECTIONS_MAX: u32 = 10_000;
 /// The most documents in one bulk request.
 const DOCUMENTS_MAX: u64 = 1_000_000;
-/// The most documents in one command of MongoDB (`maxWriteBatchSize`).
-const COMMAND_DOCUMENTS_MAX: u64 = 100_000;
 /// The most hosts, processes and cores of a generator.
 const HOSTS_MAX: u32 = 10_000;
 /// The longest payload of an updater's record.
@@ -95,8 +93,6 @@ impl Track {
             ("phase", self.phase.len()),
             ("setup", self.setup.len()),
             ("teardown", self.teardown.len()),
-            ("mongodb_setup", self.mongodb_setup.len()),
-            ("mongodb_teardown", self.mongodb_teardown.len()),
         ] {
             if len > LISTED_MAX {
                 return Err(wrong(
@@ -126,7 +122,6 @@ impl Track {
         for (name, generator) in &self.generator {
             check_generator(&format!("generator.{name}"), generator)?;
         }
-        self.check_protocol()?;
         for (name, operation) in &self.operation {
             check_label("operation", name)?;
             self.check_operation(&format!("operation.{name}"), operation)?;
@@ -156,44 +151,6 @@ impl Track {
             .try_for_each(|phase| self.check_phase(phase))
     }
 
-    /// Whether it sends commands to MongoDB, rather than HTTP requests.
-    pub fn is_for_mongodb(&self) -> bool {
-        self.operation.values().any(Operation::is_for_mongodb)
-    }
-
-    /// One trial has one server.
-    fn check_protocol(&self) -> Result<(), TrackError> {
-        let is_for_mongodb = self.is_for_mongodb();
-        let http = |(_, operation): &(&String, &Operation)| !operation.is_for_mongodb();
-        if is_for_mongodb && let Some((name, _)) = self.operation.iter().find(http) {
-            return Err(wrong(
-                format!("operation.{name}"),
-                "sends HTTP requests, and others of this track send commands to MongoDB: make two tracks",
-            ));
-        }
-        let (problem, surplus) = if is_for_mongodb {
-            let surplus = [
-                ("setup", self.setup.is_empty(), "mongodb_setup"),
-                ("teardown", self.teardown.is_empty(), "mongodb_teardown"),
-            ];
-            ("this track sends commands to MongoDB", surplus)
-        } else {
-            let surplus = [
-                ("mongodb_setup", self.mongodb_setup.is_empty(), "setup"),
-                (
-                    "mongodb_teardown",
-                    self.mongodb_teardown.is_empty(),
-                    "teardown",
-                ),
-            ];
-            ("this track sends HTTP requests", surplus)
-        };
-        match surplus.iter().find(|(_, is_empty, _)| !is_empty) {
-            Some((name, _, instead)) => Err(wrong(*name, format!("{problem}: use {instead}"))),
-            None => Ok(()),
-        }
-    }
-
     fn check_operation(&self, at: &str, operation: &Operation) -> Result<(), TrackError> {
         match operation {
             Operation::Bulk(bulk) => self.check_bulk(at, bulk),
@@ -212,49 +169,24 @@ impl Track {
                 check_path(at, &get.path)?;
                 check_templates(at, &get.parameters, &[&get.path])
             }
-            Operation::MongodbWrite(write) => {
-                check_name(at, "collection", &write.collection)?;
-                self.check_documents(
-                    at,
-                    &write.generator,
-                    write.documents.0,
-                    COMMAND_DOCUMENTS_MAX,
-                )
-                .map(|_| ())
-            }
-            Operation::MongodbCommand(command) => {
-                check_templates(at, &command.parameters, &[&command.body])
-            }
         }
     }
 
-    /// Checks where documents come from, and their number in a request.
-    fn check_documents(
-        &self,
-        at: &str,
-        generator: &str,
-        found: u64,
-        max: u64,
-    ) -> Result<&GeneratorSpec, TrackError> {
-        let Some(generator) = self.generator.get(generator) else {
-            let name = units::escape(generator);
+    fn check_bulk(&self, at: &str, bulk: &Bulk) -> Result<(), TrackError> {
+        let Some(generator) = self.generator.get(&bulk.generator) else {
+            let name = units::escape(&bulk.generator);
             return Err(wrong(
                 at,
                 format!("no generator is named {name}: add [generator.{name}]"),
             ));
         };
-        if !(1..=max).contains(&found) {
+        let found = bulk.documents.0;
+        if !(1..=DOCUMENTS_MAX).contains(&found) {
             return Err(wrong(
                 at,
-                format!("expected documents from 1 to {max}, found {found}"),
+                format!("expected documents from 1 to {DOCUMENTS_MAX}, found {found}"),
             ));
         }
-        Ok(generator)
-    }
-
-    fn check_bulk(&self, at: &str, bulk: &Bulk) -> Result<(), TrackError> {
-        let documents = bulk.documents.0;
-        let generator = self.check_documents(at, &bulk.generator, documents, DOCUMENTS_MAX)?;
         if bulk.action == WriteAction::Update && !generator.has_keys() {
             return Err(wrong(
                 at,

@@ -75,15 +75,13 @@ pub fn discards_online(mount: &Mount) -> bool {
 
 /// The stores with the process ids of the cluster's nodes, or the only one of its kind that runs here.
 fn stores_of<'h>(host: &'h Host, identity: &Identity) -> Vec<&'h Store> {
-    let is_mongodb = identity.is_mongodb;
     let running = || {
         host.stores.iter().filter(|store| {
             store.state == StoreState::Running
-                && match store.engine {
-                    StoreEngine::Elasticsearch | StoreEngine::Opensearch => !is_mongodb,
-                    StoreEngine::Mongodb => is_mongodb,
-                    StoreEngine::Other(_) | StoreEngine::DataPath => false,
-                }
+                && matches!(
+                    store.engine,
+                    StoreEngine::Elasticsearch | StoreEngine::Opensearch
+                )
         })
     };
     let is_node = |store: &&Store| store.pid.is_some_and(|pid| identity.pids.contains(&pid));

@@ -155,22 +155,6 @@ pub struct Identity {
     pub nodes: usize,
     /// Their process ids, in the numbering of their own hosts.
     pub pids: Vec<u32>,
-    /// MongoDB, rather than a cluster that speaks HTTP.
-    pub is_mongodb: bool,
-}
-
-impl Identity {
-    /// MongoDB as one server; `pid` is its process id in the numbering of its own host.
-    pub fn mongodb(version: String, pid: Option<u32>) -> Self {
-        Self {
-            server: Some(format!("MongoDB {version}")),
-            versions: BTreeSet::from([version]),
-            nodes: 1,
-            pids: pid.into_iter().collect(),
-            is_mongodb: true,
-            ..Self::default()
-        }
-    }
 }
 
 /// Asks servers.

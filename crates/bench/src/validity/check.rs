@@ -108,7 +108,7 @@ impl Check {
             }
             Self::LateDriver => "requests",
             Self::ForeignCpu => {
-                "/proc/stat, and Elasticsearch, OpenSearch or MongoDB if the server is on this host"
+                "/proc/stat, and Elasticsearch or OpenSearch if the server is on this host"
             }
             Self::BusyDriver | Self::Steal => "/proc/stat and the driver's own times",
             Self::Throttled => "a server on this host whose control group has a CPU controller",

@@ -423,7 +423,6 @@ fn error_remedy(class: &ClassObserved) -> &'static str {
         Some(ErrorClass::BulkItems) => {
             "Send one such bulk request with curl and read its errors: a mapping may refuse the documents."
         }
-        Some(ErrorClass::Command) => "Send one such command with mongosh and read the error.",
     }
 }
 

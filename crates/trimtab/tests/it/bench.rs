@@ -174,6 +174,17 @@ fn errors_of_the_server_make_a_trial_invalid() {
     assert!(trial["operations"][0]["errors"]["status5xx"].as_u64() > Some(0));
 }
 
+#[test]
+fn mongodb_is_not_loaded_and_the_error_says_what_to_do_instead() {
+    for url in ["mongodb://localhost:27017/x", "mongodb+srv://db1/x"] {
+        let output = run(&["bench", "run", "ingest", "--target", url]);
+        assert_eq!(output.status.code(), Some(2));
+        let error = stderr(&output);
+        assert!(error.starts_with("error (usage): --target: "), "{error}");
+        assert!(error.contains("YCSB"), "{error}");
+    }
+}
+
 /// Waits until a trial has measured for about two seconds.
 fn wait_for_rows(folder: &Path, rows: usize) -> PathBuf {
     let until = Instant::now() + Duration::from_mins(2);

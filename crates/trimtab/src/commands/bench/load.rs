@@ -21,6 +21,8 @@ use trim::signals;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The servers' figures are asked for once a second.
 const FIGURES_TIMEOUT: Duration = Duration::from_secs(5);
+const OF_MONGODB: &str = "bench loads Elasticsearch and OpenSearch; for MongoDB time your own load, such as YCSB or \
+    mongo-perf, with `hyperfine --export-json`, and compare the files with `trimtab bench compare`";
 
 /// A server, as it was found before the first trial.
 #[derive(Clone)]
@@ -47,10 +49,11 @@ pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, CommandError> {
 impl Server {
     /// Asks the server who it is, and finds it on this host.
     pub(super) fn find(url: &str, flags: &AccessArgs) -> Result<Self, CommandError> {
-        if let Some(("mongodb" | "mongodb+srv", _)) = url.split_once("://") {
-            return mongodb(url, flags);
-        }
-        let endpoint = parse_endpoint(url, "--target")?;
+        let endpoint =
+            parse_endpoint(url, "--target").map_err(|error| match url.split_once("://") {
+                Some(("mongodb" | "mongodb+srv", _)) => error.hint(OF_MONGODB),
+                _ => error,
+            })?;
         let mut options =
             access::http_options(flags.credentials_file.as_deref(), flags.ca_file.as_deref())?;
         let target = Target::at(&endpoint, &options)?;
@@ -83,40 +86,6 @@ impl Server {
             warning,
         })
     }
-}
-
-/// MongoDB, whose own figures are not read.
-#[cfg(feature = "mongodb")]
-fn mongodb(url: &str, flags: &AccessArgs) -> Result<Server, CommandError> {
-    let options =
-        access::http_options(flags.credentials_file.as_deref(), flags.ca_file.as_deref())?;
-    let timeout = flags.timeout.unwrap_or(TIMEOUT);
-    let target = Target::mongodb(url, &options, timeout).map_err(|error| {
-        CommandError::because(Kind::Usage, error)
-            .at("--target")
-            .hint("for example mongodb://localhost:27017/benchmark, with --credentials-file")
-    })?;
-    let server = target
-        .ask_mongodb(timeout)
-        .map_err(|error| CommandError::because(Kind::Environment, error))?;
-    let (host, port) = target.address();
-    Ok(Server {
-        is_here: is_here(host, port),
-        identity: server.map_or_else(Identity::default, |server| {
-            Identity::mongodb(server.version, server.pid)
-        }),
-        reader: None,
-        target,
-        warning: Some("MongoDB's own figures are not read".to_owned()),
-    })
-}
-
-#[cfg(not(feature = "mongodb"))]
-fn mongodb(_: &str, _: &AccessArgs) -> Result<Server, CommandError> {
-    let error = CommandError::new(Kind::Usage, "this build cannot load MongoDB");
-    Err(error
-        .at("--target")
-        .hint("build it with `cargo build --release --features mongodb`"))
 }
 
 /// Finds the server on this host.
