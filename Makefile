@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: install uninstall packages test-install test-packages demo attack format test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes test-monitoring test-fleet bench-filesystems livefix test-livefix bench-livefix test-crafted
+.PHONY: install uninstall packages test-install test-packages test-reproducible demo attack format test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes test-monitoring test-fleet bench-filesystems livefix test-livefix bench-livefix test-crafted
 
 demo: release
 	@./lab/demo/demo.sh
@@ -18,13 +18,20 @@ install uninstall:
 test-install: build
 	@./packaging/test-install.sh
 
-# A deb, an rpm and an archive, in target/packages: needs Go.
+# A deb, an rpm, an archive and a container image, in target/packages: needs Go and Python 3.11. For other machines as well:
+# TARGETS=aarch64-unknown-linux-gnu, with gcc-aarch64-linux-gnu.
 packages: release
-	@./packaging/build.sh
+	@for target in $(TARGETS); do ./lab/release.sh $$target || exit; done
+	@./packaging/build.sh $(TARGETS)
 
-# The deb in a fresh Debian 12: needs root, Go and debootstrap.
+# In fresh Debians and a root of rpm: needs root, and what it names. Takes TARGETS, with qemu-user-static.
 test-packages: release
-	@./packaging/test-packages.sh
+	@for target in $(TARGETS); do ./lab/release.sh $$target || exit; done
+	@./packaging/test-packages.sh $(TARGETS)
+
+# The release binary, built once more in another clone, to the byte: two builds, ten minutes.
+test-reproducible: release
+	@./packaging/test/reproducible.sh
 
 # What the stages compile is linted on the way: clippy is rustc with lints, and its own compilation of everything took as
 # long as that of the tests.

@@ -2,8 +2,9 @@
 # Installs what `make release` built, with its man pages, completions and units, or removes exactly that. Nothing is
 # enabled or started, and nothing of a plan, of passes or of the configuration is touched.
 #
-#   packaging/install.sh install|uninstall     DESTDIR= PREFIX=/usr TRIMTAB=target/static/trimtab
+#   packaging/install.sh install|uninstall     DESTDIR= PREFIX=/usr TRIMTAB=target/static/trimtab RUN=
 #
+# RUN: where TRIMTAB is for another machine, the same for this one, which writes its man pages and completions.
 # The prefix is /usr: units of the package and of `trimtab plan` call /usr/bin/trimtab.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,6 +14,7 @@ trimtab=${TRIMTAB:-${CARGO_TARGET_DIR:-target}/static/trimtab}
 # What is installed knows what there is to remove.
 [ -x "$trimtab" ] || [ "${1:-}" != uninstall ] || trimtab=$root/bin/trimtab
 trimtab=$(realpath -m "$trimtab")
+run=${RUN:-$trimtab}
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 
@@ -34,11 +36,11 @@ for file in index-template.json dashboard.ndjson; do
     put 644 "share/trimtab/elasticsearch/$file" "packaging/elasticsearch/$file"
 done
 put 644 lib/sysusers.d/trimtab-bench.conf packaging/trimtab-bench.sysusers.conf
-"$trimtab" man "$made/share/man/man1" >/dev/null
+"$run" man "$made/share/man/man1" >/dev/null
 gzip -9n "$made"/share/man/man1/*.1
-"$trimtab" completions bash | put 644 share/bash-completion/completions/trimtab
-"$trimtab" completions zsh | put 644 share/zsh/site-functions/_trimtab
-"$trimtab" completions fish | put 644 share/fish/vendor_completions.d/trimtab.fish
+"$run" completions bash | put 644 share/bash-completion/completions/trimtab
+"$run" completions zsh | put 644 share/zsh/site-functions/_trimtab
+"$run" completions fish | put 644 share/fish/vendor_completions.d/trimtab.fish
 put 644 share/doc/trimtab/copyright LICENSE
 put 644 share/doc/trimtab/CHANGELOG.md CHANGELOG.md
 

@@ -240,8 +240,12 @@ pub fn envelope<T: Answer>(
     source: impl Into<String>,
     result: T,
 ) -> Result<Envelope<T>, CommandError> {
-    let version = env!("CARGO_PKG_VERSION");
-    Ok(Envelope::new(version, generated_at()?, source, result))
+    Ok(Envelope::new(
+        crate::VERSION,
+        generated_at()?,
+        source,
+        result,
+    ))
 }
 
 /// The current time, or the time in `SOURCE_DATE_EPOCH` for reproducible reports

@@ -27,6 +27,12 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+/// What `--version` says: what `lab/release.sh` makes of git's tags, in other builds the workspace's version.
+const VERSION: &str = match option_env!("TRIMTAB_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 fn main() -> ExitCode {
     if let Some(code) = helper::run() {
         return code;

@@ -40,7 +40,7 @@ fn nodes_get_days_of_their_own() {
 With these slots, no two of the 3 nodes ever trim at the same time: es1 Tue
 01:00, es2 Wed 01:00, es3 Thu 01:00 (Europe/Berlin). With a timer's random delay
 of 1 h 40 min, at least two do in 78 % of all weeks, if a pass takes 20 min.
-Nothing was changed; trimtab 0.1.0
+Nothing was changed; trimtab 0.2.0
 
 node  slot       next        OnCalendar=
 es1   Tue 01:00  2026-12-01  Tue *-*-* 01:00:00 Europe/Berlin

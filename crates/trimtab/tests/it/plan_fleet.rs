@@ -50,7 +50,7 @@ fn hosts_of_bundles_are_the_peers_and_their_jobs_tell_of_today() {
 As things are, at least two trim at the same time in 78 % of all weeks, if a
 pass takes 20 min (fstrim.timer). With these slots, no two of the 3 nodes ever
 trim at the same time: es1 Tue 01:00, es2 Wed 01:00, es10 Thu 01:00 (UTC).
-Nothing was changed; trimtab 0.1.0
+Nothing was changed; trimtab 0.2.0
 
 node  slot       next        OnCalendar=
 es1   Tue 01:00  2026-12-01  Tue *-*-* 01:00:00 UTC

@@ -115,8 +115,7 @@ impl<'a> Output<'a> {
     fn give(&self, mut page: Page) -> Result<(), CommandError> {
         if self.is_document() {
             let at = generated_at()?;
-            let version = env!("CARGO_PKG_VERSION");
-            page.about.push(report::trim::origin(at, version));
+            page.about.push(report::trim::origin(at, crate::VERSION));
         }
         self.delivery.give(|_| page, String::new)
     }

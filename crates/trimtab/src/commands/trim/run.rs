@@ -354,7 +354,7 @@ impl<'a> Call<'a> {
             stop: &stop,
             clock: self.clock,
             helpers: HELPERS,
-            tool_version: env!("CARGO_PKG_VERSION"),
+            tool_version: crate::VERSION,
             surroundings: &self.wiring,
         };
         if let Some(left) = session.time_left() {
