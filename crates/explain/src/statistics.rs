@@ -42,11 +42,12 @@ pub(crate) fn robust_scale(values: &[f64]) -> f64 {
 /// Returns the scale from the middle 95 % if about half of the values are equal or more, and 0 otherwise.
 pub(crate) fn scale_of_ties(values: &[f64]) -> f64 {
     const SHARE: f64 = 0.45;
-    let mut apart = distances(values);
-    if quantile(&mut apart, SHARE) > 0.0 {
+    let centre = median(values.to_vec());
+    let ties = values.iter().filter(|value| (*value - centre).abs() <= 0.0).count();
+    if count_f64(ties) < count_f64(values.len()) * SHARE {
         return 0.0;
     }
-    outer_scale(apart)
+    outer_scale(distances(values))
 }
 
 fn distances(values: &[f64]) -> Vec<f64> {

@@ -78,7 +78,8 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
             continue;
         }
         let search = Search::new(samples, &findings.rest, classes, CYCLES_MIN..f64::INFINITY);
-        let Some(found) = search.best(samples, classes, seed.wrapping_add(number as u64)) else {
+        let seed = seed.wrapping_add(number as u64);
+        let Some(found) = search.best(samples, classes, alpha, seed) else {
             break;
         };
         if found.p > alpha {
@@ -119,7 +120,7 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
     if findings.patterns.is_empty() {
         let search = Search::new(samples, &findings.rest, &[], CYCLES_FEW..CYCLES_MIN);
         findings.too_few_cycles = search
-            .best(samples, classes, seed)
+            .best(samples, classes, alpha, seed)
             .filter(|found| found.p <= alpha)
             // Two large values are not a recurring spike, whatever lies between them.
             .filter(|found| found.pattern.form.duty() > 0.2);
@@ -238,7 +239,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn best(self, samples: &Samples, classes: &[Class], seed: u64) -> Option<Found> {
+    /// Returns the best pattern. Its probability by chance need not be known any more exactly than that it exceeds `alpha`.
+    fn best(
+        self,
+        samples: &Samples,
+        classes: &[Class],
+        alpha: f64,
+        seed: u64,
+    ) -> Option<Found> {
         let (own, others) =
             rayon::join(|| self.best_period(), || self.best_of_other_zones(samples));
         let (own, zones) = self.best_in_any_zone(samples, own, others);
@@ -300,7 +308,7 @@ impl<'a> Search<'a> {
         let rest = grids(&samples.wall_us, &rest, samples.gap_us);
         let mut chance = probability(&rest, &self.tasks, &self.runs, statistic, seed);
         let is_box = matches!(found.pattern.form, Form::Box { .. });
-        if is_box && found.onsets.len() < FEW && !chance.is_plain_noise() {
+        if is_box && found.onsets.len() < FEW && chance.p <= alpha {
             // Bursts at random times: a few may share a phase by chance, and are then missing from the
             // residual.
             let all = probability(&self.grids, &self.tasks, &self.runs, statistic, seed);

@@ -157,7 +157,7 @@ impl<'a> Periods<'a> {
     /// position of the form.
     fn look(&mut self, period_us: f64, from: usize) -> Option<(f64, f64)> {
         let (grid, width) = (self.grid, as_f64(self.grid.width_us));
-        let fold = self.scratch.fold(period_us / width, self.null.phi);
+        let fold = self.scratch.fold(period_us / width);
         let gains = fold.profile(self.form);
         let (bin, gain) = gains
             .iter()
@@ -326,7 +326,10 @@ fn place(
 /// Widens or narrows a box while that improves the gain: in autocorrelated noise, only the right width has
 /// both edges. Other forms are unchanged. Takes and returns the gain, the bin, the form, and the gains at
 /// all bins.
-fn best_width(mut best: (f64, usize, Form, Vec<f64>), fold: &Fold) -> (f64, usize, Form, Vec<f64>) {
+fn best_width(
+    mut best: (f64, usize, Form, Vec<f64>),
+    fold: &mut Fold,
+) -> (f64, usize, Form, Vec<f64>) {
     let bins = best.3.len();
     let form_of = |width: usize| Form::Box {
         duty: count_f64(width) / count_f64(bins),

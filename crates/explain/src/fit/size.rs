@@ -2,7 +2,7 @@
 
 use crate::model::form::Form;
 use crate::model::grid::Grid;
-use crate::model::noise::{Fit, regress};
+use crate::model::noise::{Fit, regress, regress_first};
 use crate::model::pattern::Pattern;
 use crate::numbers::{as_f64, count_f64};
 use crate::search::periods::PERIOD_BINS;
@@ -55,21 +55,17 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
     let alone = || regress(&index, &values, &[]);
     let alone = if pattern.form == Form::Wave {
         let alone = alone()?;
+        let columns = harmonics(&phases, as_f64(grid.width_us) / pattern.clock.period_us());
+        let regressors: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+        let counts = (2..=columns.len()).step_by(2);
         let mut best: Option<(f64, Fit)> = None;
-        let mut columns: Vec<Vec<f64>> = Vec::new();
-        for harmonic in 1..=HARMONICS_MAX {
-            let turn = std::f64::consts::TAU * count_f64(harmonic);
-            columns.push(phases.iter().map(|phase| (turn * phase).cos()).collect());
-            columns.push(phases.iter().map(|phase| (turn * phase).sin()).collect());
-            if count_f64(harmonic) * 4.0 * as_f64(grid.width_us) > pattern.clock.period_us() {
-                break;
-            }
-            let regressors: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
-            let Some(fit) = regress(&index, &values, &regressors) else {
+        for fit in regress_first(&index, &values, &regressors, counts) {
+            let Some(fit) = fit else {
                 break;
             };
             // Schwarz's criterion: half the logarithm of the count per coefficient.
-            let worth = fit.log_likelihood - count_f64(harmonic) * count_f64(values.len()).ln();
+            let coefficients = count_f64(fit.coefficients.len() - 1);
+            let worth = fit.log_likelihood - 0.5 * coefficients * count_f64(values.len()).ln();
             if best.as_ref().is_none_or(|(least, _)| worth > *least) {
                 best = Some((worth, fit));
             }
@@ -97,6 +93,26 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
     };
     pattern.gain = pattern.fit.log_likelihood - alone.log_likelihood;
     Some(())
+}
+
+/// Returns the cosine and the sine of each harmonic at these phases, as far as bins of this part of a period show them.
+fn harmonics(phases: &[f64], bin: f64) -> Vec<Vec<f64>> {
+    let turn = |phase: &f64| (std::f64::consts::TAU * phase).sin_cos();
+    let (sin, cos): (Vec<f64>, Vec<f64>) = phases.iter().map(turn).unzip();
+    let mut columns = vec![cos, sin];
+    // Each is turned from the one before it: sines and cosines are slow.
+    for harmonic in 1..HARMONICS_MAX {
+        if count_f64(harmonic) * 4.0 * bin > 1.0 {
+            break;
+        }
+        let [.., cos, sin] = &columns[..] else { break };
+        let both = cos.iter().zip(sin).zip(columns[0].iter().zip(&columns[1]));
+        let (cos, sin) = both
+            .map(|((cos, sin), (c, s))| (cos * c - sin * s, sin * c + cos * s))
+            .unzip();
+        columns.extend([cos, sin]);
+    }
+    columns
 }
 
 /// Returns the items at these indices, or all.

@@ -373,7 +373,7 @@ fn fit_wave_and_event(samples: &Samples, values: &[f64], period_us: f64) -> Opti
         wave.coefficients.truncate(2 * harmonics);
         wave.fit.coefficients.truncate(2 * harmonics + 1);
         fit_waves(&mut [&mut wave], Vec::new(), grid);
-        let mut sudden = None;
+        let mut sudden: Option<Pattern> = None;
         for _ in 0..TURNS {
             let left = difference(values, &wave.values(&samples.wall_us));
             let grids = grids(&samples.wall_us, &left, samples.gap_us);
@@ -381,7 +381,14 @@ fn fit_wave_and_event(samples: &Samples, values: &[f64], period_us: f64) -> Opti
             let found = likeliest(&grids, others)?;
             // A wave alone absorbs part of a dip.
             fit_waves(&mut [&mut wave], vec![found.values(&grid.wall_us)], grid);
+            // With the same shape, the wave is the same as well.
+            let is_same =
+                |known: &Pattern| (&known.clock, known.form) == (&found.clock, found.form);
+            let is_settled = sudden.as_ref().is_some_and(is_same);
             sudden = Some(found);
+            if is_settled {
+                break;
+            }
         }
         let pair = [sudden?, wave];
         Some((likelihood(grid, &[&pair[0], &pair[1]]), pair))

@@ -120,6 +120,11 @@ pub(crate) fn autocorrelation(index: &[i64], residuals: &[f64], corrected: bool)
             pairs += 1;
         }
     }
+    correlation(products, before, after, pairs, corrected)
+}
+
+/// The same from the sums over these pairs: of their products, of the squares of the first ones, and of the second ones.
+fn correlation(products: f64, before: f64, after: f64, pairs: usize, corrected: bool) -> f64 {
     if pairs < 8 || before <= 0.0 || after <= 0.0 {
         return 0.0;
     }
@@ -141,100 +146,217 @@ pub(crate) fn regress(index: &[i64], values: &[f64], regressors: &[&[f64]]) -> O
     if values.len() < count + 4 {
         return None;
     }
-    let mut residuals: Vec<f64> = Vec::with_capacity(values.len());
-    let mut coefficients = solve(index, values, regressors, 0.0)?;
-    let mut phi = 0.0;
-    for _ in 0..ROUNDS {
-        residuals.clear();
-        residuals.extend((0..values.len()).map(|i| residual(i, values, regressors, &coefficients)));
-        let next = autocorrelation(index, &residuals, false);
-        let settled = (next - phi).abs() < 1e-4;
-        phi = next;
-        if settled {
-            break;
-        }
-        coefficients = solve(index, values, regressors, phi)?;
-    }
-    residuals.clear();
-    residuals.extend((0..values.len()).map(|i| residual(i, values, regressors, &coefficients)));
-    let (mut squares, mut sizes) = (0.0, 0.0);
-    for i in 1..values.len() {
-        let (kept, size) = step(phi, index[i] - index[i - 1]);
-        let innovation = (residuals[i] - kept * residuals[i - 1]) / size;
-        squares += innovation * innovation;
-        if index[i] - index[i - 1] != 1 {
-            sizes += size.ln();
-        }
-    }
-    #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
-    let n = (values.len() - 1) as f64;
-    let variance = squares / n;
-    (variance > 0.0 && variance.is_finite()).then(|| Fit {
-        coefficients,
-        phi,
-        variance,
-        log_likelihood: -0.5 * n * variance.ln() - sizes,
-    })
+    Products::new(index, values, regressors).fit()
 }
 
-fn residual(i: usize, values: &[f64], regressors: &[&[f64]], coefficients: &[f64]) -> f64 {
-    let mut left = values[i] - coefficients[regressors.len()];
-    for (regressor, coefficient) in regressors.iter().zip(coefficients) {
-        left -= coefficient * regressor[i];
-    }
-    left
-}
-
-/// Solves the least-squares problem on whitened columns.
-fn solve(index: &[i64], values: &[f64], regressors: &[&[f64]], phi: f64) -> Option<Vec<f64>> {
-    let given = (index, values, phi);
-    // Nearly all fits have at most two regressors; with sizes known when compiled, their sums stay in registers.
-    match *regressors {
-        [] => solve_in(given, &[], &mut [0.0; 2], &mut [0.0; 2]),
-        [one] => solve_in(given, &[one], &mut [0.0; 3], &mut [0.0; 6]),
-        [one, two] => solve_in(given, &[one, two], &mut [0.0; 4], &mut [0.0; 12]),
-        _ => {
-            let (level, wide) = (regressors.len(), regressors.len() + 2);
-            let mut matrix = vec![0.0; (level + 1) * wide];
-            solve_in(given, regressors, &mut vec![0.0; wide], &mut matrix)
-        }
-    }
-}
-
-/// Solves it in a matrix of zeros for the products of the whitened columns (the regressors, the constant, the values), with
-/// a row for each but the last; `row` is as long as one of its rows.
-#[expect(
-    clippy::inline_always,
-    reason = "otherwise the sizes are not known when compiled"
-)]
-#[inline(always)]
-fn solve_in(
-    (index, values, phi): (&[i64], &[f64], f64),
+/// Does so for the first of the regressors, for each of these numbers of them.
+pub(crate) fn regress_first(
+    index: &[i64],
+    values: &[f64],
     regressors: &[&[f64]],
-    row: &mut [f64],
-    matrix: &mut [f64],
-) -> Option<Vec<f64>> {
-    let (level, wide) = (regressors.len(), regressors.len() + 2);
-    for i in 1..values.len() {
-        let gap = index[i] - index[i - 1];
-        let (kept, size) = step(phi, gap);
-        let white = |now: f64, before: f64| match gap {
-            1 => now - kept * before,
-            _ => (now - kept * before) / size,
+    counts: impl Iterator<Item = usize>,
+) -> Vec<Option<Fit>> {
+    let products = Products::new(index, values, regressors);
+    let of = |count: usize| {
+        let is_enough = values.len() >= count + 5;
+        is_enough.then(|| products.first(count).fit()).flatten()
+    };
+    counts.map(of).collect()
+}
+
+/// The columns of a regression (the regressors, the constant, the values) multiplied with each other, so that they need not
+/// be read again for each autocorrelation: a whitened column is its step to the next bin plus `1 - phi` of the value before it.
+struct Products<'a> {
+    index: &'a [i64],
+    values: &'a [f64],
+    regressors: &'a [&'a [f64]],
+    /// Matrices of the sums over all neighbouring bins, only their upper halves: of steps with steps, of steps with values before
+    /// them and the reverse, of values before.
+    sums: [Vec<f64>; 3],
+    /// Values after a gap.
+    apart: Vec<usize>,
+    /// Number of neighbouring bins.
+    pairs: usize,
+}
+
+impl<'a> Products<'a> {
+    fn new(index: &'a [i64], values: &'a [f64], regressors: &'a [&'a [f64]]) -> Self {
+        let wide = regressors.len() + 2;
+        let mut own = Self {
+            index,
+            values,
+            regressors,
+            sums: std::array::from_fn(|_| vec![0.0; wide * wide]),
+            apart: Vec::new(),
+            pairs: 0,
         };
-        for (cell, regressor) in row.iter_mut().zip(regressors) {
-            *cell = white(regressor[i], regressor[i - 1]);
-        }
-        // A random walk has no level; the coefficient is its starting value instead.
-        row[level] = white(1.0, 1.0);
-        row[level + 1] = white(values[i], values[i - 1]);
-        for a in 0..=level {
-            for b in a..wide {
-                matrix[a * wide + b] += row[a] * row[b];
+        // Nearly all fits have at most two regressors; with sizes known when compiled, their sums stay in registers.
+        match *regressors {
+            [] => own.add_up(&[], &mut [[0.0; 2]; 2], &mut [[0.0; 4]; 3]),
+            [one] => own.add_up(&[one], &mut [[0.0; 3]; 2], &mut [[0.0; 9]; 3]),
+            [one, two] => own.add_up(&[one, two], &mut [[0.0; 4]; 2], &mut [[0.0; 16]; 3]),
+            _ => {
+                let mut rows = [vec![0.0; wide], vec![0.0; wide]];
+                let mut sums = own.sums.clone();
+                own.add_up(regressors, &mut rows, &mut sums);
             }
         }
+        own
     }
-    eliminate(matrix, level + 1)
+
+    /// Adds all neighbouring bins up in `sums`, of zeros; `rows` are as long as one of their rows.
+    #[expect(
+        clippy::inline_always,
+        reason = "otherwise the sizes are not known when compiled"
+    )]
+    #[inline(always)]
+    fn add_up<R: AsMut<[f64]>, M: AsMut<[f64]>>(
+        &mut self,
+        regressors: &[&[f64]],
+        rows: &mut [R; 2],
+        sums: &mut [M; 3],
+    ) {
+        let (level, wide) = (regressors.len(), regressors.len() + 2);
+        let [steps, before] = rows.each_mut().map(AsMut::as_mut);
+        let [of_steps, mixed, of_before] = sums.each_mut().map(AsMut::as_mut);
+        (steps[level], before[level]) = (0.0, 1.0);
+        for i in 1..self.values.len() {
+            if self.index[i] - self.index[i - 1] != 1 {
+                self.apart.push(i);
+                continue;
+            }
+            for (a, regressor) in regressors.iter().enumerate() {
+                before[a] = regressor[i - 1];
+                steps[a] = regressor[i] - before[a];
+            }
+            before[level + 1] = self.values[i - 1];
+            steps[level + 1] = self.values[i] - before[level + 1];
+            for a in 0..wide {
+                let (step, was) = (steps[a], before[a]);
+                let row = a * wide + a..(a + 1) * wide;
+                let sums = (of_steps[row.clone()].iter_mut())
+                    .zip(&mut mixed[row.clone()])
+                    .zip(&mut of_before[row]);
+                for (((of_steps, mixed), of_before), (s, b)) in
+                    sums.zip(steps[a..].iter().zip(&before[a..]))
+                {
+                    *of_steps += step * s;
+                    *mixed += step * b + was * s;
+                    *of_before += was * b;
+                }
+            }
+        }
+        self.pairs = self.values.len() - 1 - self.apart.len();
+        for (own, added) in self.sums.iter_mut().zip([of_steps, mixed, of_before]) {
+            own.copy_from_slice(added);
+        }
+    }
+
+    /// Returns those of the first regressors.
+    fn first(&self, count: usize) -> Self {
+        let (level, wide) = (self.regressors.len(), self.regressors.len() + 2);
+        let kept: Vec<usize> = (0..count).chain([level, level + 1]).collect();
+        let of_kept = |sums: &Vec<f64>| {
+            let rows = kept.iter().map(|a| &sums[a * wide..(a + 1) * wide]);
+            rows.flat_map(|row| kept.iter().map(|b| row[*b])).collect()
+        };
+        Self {
+            regressors: &self.regressors[..count],
+            sums: self.sums.each_ref().map(of_kept),
+            apart: self.apart.clone(),
+            ..*self
+        }
+    }
+
+    /// Fits the coefficients and the noise alternately.
+    fn fit(&self) -> Option<Fit> {
+        let (index, values, regressors) = (self.index, self.values, self.regressors);
+        let mut coefficients = self.solve(0.0)?;
+        let mut phi = 0.0;
+        for _ in 0..ROUNDS {
+            let next = self.autocorrelation(&coefficients);
+            let settled = (next - phi).abs() < 1e-4;
+            phi = next;
+            if settled {
+                break;
+            }
+            coefficients = self.solve(phi)?;
+        }
+        // Not from the products: what a close fit leaves is too small a difference of them.
+        let residual = |i: usize| {
+            let mut left = values[i] - coefficients[regressors.len()];
+            for (regressor, coefficient) in regressors.iter().zip(&coefficients) {
+                left -= coefficient * regressor[i];
+            }
+            left
+        };
+        let (mut squares, mut sizes, mut before) = (0.0, 0.0, residual(0));
+        for i in 1..values.len() {
+            let gap = index[i] - index[i - 1];
+            let (kept, size) = step(phi, gap);
+            let now = residual(i);
+            let innovation = now - kept * before;
+            before = now;
+            if gap == 1 {
+                squares += innovation * innovation;
+            } else {
+                squares += (innovation / size).powi(2);
+                sizes += size.ln();
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
+        let n = (values.len() - 1) as f64;
+        let variance = squares / n;
+        (variance > 0.0 && variance.is_finite()).then(|| Fit {
+            coefficients,
+            phi,
+            variance,
+            log_likelihood: -0.5 * n * variance.ln() - sizes,
+        })
+    }
+
+    /// Solves the least-squares problem on columns without this autocorrelation.
+    fn solve(&self, phi: f64) -> Option<Vec<f64>> {
+        let (level, wide) = (self.regressors.len(), self.regressors.len() + 2);
+        let [of_steps, mixed, of_before] = &self.sums;
+        let rest = 1.0 - phi;
+        let mut matrix: Vec<f64> = (of_steps.iter().zip(mixed).zip(of_before))
+            .map(|((steps, mixed), before)| steps + rest * (mixed + rest * before))
+            .collect();
+        let mut row = vec![0.0; wide];
+        for &i in &self.apart {
+            let (kept, size) = step(phi, self.index[i] - self.index[i - 1]);
+            let white = |column: &[f64]| (column[i] - kept * column[i - 1]) / size;
+            for (cell, regressor) in row.iter_mut().zip(self.regressors) {
+                *cell = white(regressor);
+            }
+            // A random walk has no level; the coefficient is its starting value instead.
+            row[level] = (1.0 - kept) / size;
+            row[level + 1] = white(self.values);
+            for a in 0..wide {
+                for b in a..wide {
+                    matrix[a * wide + b] += row[a] * row[b];
+                }
+            }
+        }
+        eliminate(&mut matrix, level + 1)
+    }
+
+    /// Returns the autocorrelation of what these coefficients leave, in adjacent bins.
+    fn autocorrelation(&self, coefficients: &[f64]) -> f64 {
+        let wide = self.regressors.len() + 2;
+        let of = |at: usize| coefficients.get(at).map_or(1.0, |one| -one);
+        let [steps, mixed, before] = [0, 1, 2].map(|which| {
+            let mut sum = 0.0;
+            for a in 0..wide {
+                let twice = (a + 1..wide).map(|b| 2.0 * of(b) * self.sums[which][a * wide + b]);
+                sum += of(a) * (of(a) * self.sums[which][a * wide + a] + twice.sum::<f64>());
+            }
+            sum
+        });
+        let products = before + mixed / 2.0;
+        correlation(products, before, steps + mixed + before, self.pairs, false)
+    }
 }
 
 /// Solves symmetric equations whose upper half is filled; columns that add nothing get 0.

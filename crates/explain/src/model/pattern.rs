@@ -354,14 +354,19 @@ impl Pattern {
 
 fn contribution(form: Form, coefficients: &[f64], phase: f64) -> f64 {
     match form {
-        Form::Wave => coefficients
-            .chunks(2)
-            .zip(1u32..)
-            .map(|(pair, harmonic)| {
-                let (sin, cos) = (std::f64::consts::TAU * f64::from(harmonic) * phase).sin_cos();
-                pair[0] * cos + pair.get(1).copied().unwrap_or(0.0) * sin
-            })
-            .sum(),
+        Form::Wave => {
+            // Each harmonic is turned from the one before it: sines and cosines are slow.
+            let (sin_turn, cos_turn) = (std::f64::consts::TAU * phase).sin_cos();
+            let (mut sin, mut cos, mut sum) = (sin_turn, cos_turn, 0.0);
+            for pair in coefficients.chunks(2) {
+                sum += pair[0] * cos + pair.get(1).copied().unwrap_or(0.0) * sin;
+                (sin, cos) = (
+                    sin * cos_turn + cos * sin_turn,
+                    cos * cos_turn - sin * sin_turn,
+                );
+            }
+            sum
+        }
         _ => coefficients[0] * form.at(phase.min(1.0)),
     }
 }

@@ -8,21 +8,122 @@ pub(crate) const BOX_BINS: [usize; 11] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48];
 /// Boxes up to this width are spikes and dips, searched in values that keep their peaks.
 pub(crate) const SPIKE_BINS_MAX: usize = 3;
 
+/// How many values there are to correlate forms with, and their autocorrelation: what the norm of a form depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Counts {
+    /// Number of innovations whose previous bin is filled.
+    pub pairs: usize,
+    /// Number of values after a gap.
+    pub fresh: usize,
+    /// Autocorrelation at a lag of one bin.
+    pub phi: f64,
+}
+
+impl Counts {
+    /// Returns the weight of a form's value in a bin after a gap.
+    pub fn weight_of_fresh(self) -> f64 {
+        (1.0 - self.phi * self.phi).max(0.0).sqrt()
+    }
+
+    /// Replaces each innovation by what it tells of a form's value in its bin: a form's own innovation is its value minus the
+    /// fraction of its previous value that the noise model predicts, so the next one tells of it as well. `follows` says whether
+    /// the bin before one is filled.
+    pub fn tell(self, white: &mut [f64], follows: impl Fn(usize) -> bool) {
+        let weight = self.weight_of_fresh();
+        for i in 0..white.len() {
+            if !follows(i) {
+                white[i] *= weight;
+            }
+            if i + 1 < white.len() && follows(i + 1) {
+                white[i] -= self.phi * white[i + 1];
+            }
+        }
+    }
+}
+
 /// Whitened values summed by phase.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fold {
-    /// Sums of innovations whose previous bin is filled.
-    pub pairs: Vec<f64>,
-    /// Sums of values after a gap, on the same scale.
-    pub fresh: Vec<f64>,
-    /// Number of innovations whose previous bin is filled.
-    pub pair_count: f64,
-    /// Number of values after a gap.
-    pub fresh_count: f64,
-    phi: f64,
-    /// The values to correlate forms with, and their prefix sums, over two periods.
-    mixed: Vec<f64>,
+    /// Sums of what the values of each bin tell of a form ([`Counts::tell`]).
+    pub sums: Vec<f64>,
+    /// Their prefix sums over two periods.
     prefix: Vec<f64>,
+    counts: Counts,
+    /// Cosines and sines at the middle of each bin.
+    turns: [Vec<f64>; 2],
+    /// The numbers of the bins.
+    numbers: Vec<f64>,
+}
+
+/// The correlation of a form with the values, at each bin: a sum until there, minus one from there or as much as `from` says at
+/// this `slope`, minus that of the level.
+struct Along<'a> {
+    until: &'a [f64],
+    from: &'a [f64],
+    slope: f64,
+    level: f64,
+    /// The norm of the form.
+    norm: f64,
+}
+
+impl Along<'_> {
+    fn sums(&self) -> impl Iterator<Item = f64> + '_ {
+        let both = self.until.iter().zip(self.from);
+        both.map(|(until, from)| until - self.slope * from - self.level)
+    }
+
+    /// Returns the gain of the form at its best position.
+    fn gain(&self) -> f64 {
+        // In so many lanes, which need not wait for each other.
+        const LANES: usize = 8;
+        let (until, until_rest) = self.until.as_chunks::<LANES>();
+        let (from, from_rest) = self.from.as_chunks::<LANES>();
+        let larger = |top: f64, until: f64, from: f64| {
+            let sum = (until - self.slope * from - self.level).abs();
+            if sum > top { sum } else { top }
+        };
+        let mut tops = [0.0; LANES];
+        for (until, from) in until.iter().zip(from) {
+            for lane in 0..LANES {
+                tops[lane] = larger(tops[lane], until[lane], from[lane]);
+            }
+        }
+        let mut top = 0.0;
+        for (until, from) in until_rest.iter().zip(from_rest) {
+            top = larger(top, *until, *from);
+        }
+        gain(tops.into_iter().fold(top, f64::max), self.norm)
+    }
+
+    /// Returns the best position.
+    fn best(&self, form: Form) -> Option<Best> {
+        let mut best: Option<(usize, f64)> = None;
+        for (bin, sum) in self.sums().enumerate() {
+            if best.is_none_or(|(_, most)| sum.abs() > most) {
+                best = Some((bin, sum.abs()));
+            }
+        }
+        best.map(|(bin, sum)| Best {
+            gain: gain(sum, self.norm),
+            bin,
+            form,
+        })
+    }
+}
+
+/// The sum of the products of two lists that are equally long.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 4;
+    let (a, a_rest) = a.as_chunks::<LANES>();
+    let (b, b_rest) = b.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest = a_rest.iter().zip(b_rest).map(|(a, b)| a * b);
+    sums.iter().sum::<f64>() + rest.sum::<f64>()
 }
 
 /// The best position of a form.
@@ -37,113 +138,100 @@ pub(crate) struct Best {
 }
 
 impl Fold {
-    /// Resets the fold to `bins` bins, for noise with autocorrelation `phi`.
-    pub fn clear(&mut self, bins: usize, phi: f64) {
-        for sums in [&mut self.pairs, &mut self.fresh] {
-            sums.clear();
-            sums.resize(bins, 0.0);
-        }
-        self.pair_count = 0.0;
-        self.fresh_count = 0.0;
-        self.phi = phi;
+    /// Resets the fold to `bins` bins.
+    pub fn clear(&mut self, bins: usize, counts: Counts) {
+        self.sums.clear();
+        self.sums.resize(bins, 0.0);
+        self.counts = counts;
     }
 
-    fn weight_of_fresh(&self) -> f64 {
-        (1.0 - self.phi * self.phi).max(0.0).sqrt()
-    }
-
-    /// Finishes the fold; call once everything is added. A form's own innovation in a bin is its value
-    /// there minus the fraction of its previous value that the noise model predicts.
+    /// Finishes the fold; call once everything is added.
     pub fn sum_up(&mut self) {
-        let (weight, phi) = (self.weight_of_fresh(), self.phi);
-        let next = self.pairs.iter().skip(1).chain(self.pairs.first());
-        let sums = self.pairs.iter().zip(&self.fresh).zip(next);
-        self.mixed.clear();
-        self.mixed
-            .extend(sums.map(|((pair, fresh), next)| pair + weight * fresh - phi * next));
         self.prefix.clear();
         self.prefix.push(0.0);
         let mut sum = 0.0;
-        for &value in self.mixed.iter().chain(&self.mixed) {
+        self.prefix.extend(self.sums.iter().map(|value| {
             sum += value;
-            self.prefix.push(sum);
+            sum
+        }));
+        let total = sum;
+        self.prefix.extend_from_within(1..);
+        for value in &mut self.prefix[self.sums.len() + 1..] {
+            *value += total;
         }
     }
 
     /// Returns the best position of a sawtooth of either sign.
-    pub fn sawtooth(&self) -> Option<Best> {
-        let mut best: Option<Best> = None;
-        self.each_sawtooth(|bin, gain| keep(&mut best, gain, bin, Form::Sawtooth));
-        best
+    pub fn sawtooth(&mut self) -> Option<Best> {
+        self.sawteeth()?.best(Form::Sawtooth)
+    }
+
+    /// Returns the gain of a sawtooth at its best position.
+    pub fn sawtooth_gain(&mut self) -> Option<f64> {
+        Some(self.sawteeth()?.gain())
     }
 
     /// Returns the gain of a form at each bin of the fold; for a box, with the width of its duty.
-    pub fn profile(&self, form: Form) -> Vec<f64> {
-        let mut gains = vec![0.0; self.mixed.len()];
-        let mut put = |bin: usize, gain: f64| gains[bin] = gain;
-        match form {
-            Form::Sawtooth => self.each_sawtooth(put),
-            Form::Box { duty } => {
-                if let Some((sums, norm)) = self.boxes(width_of(duty, self.mixed.len())) {
-                    for (bin, sum) in sums.enumerate() {
-                        put(bin, gain(sum, norm));
-                    }
-                }
-            }
+    pub fn profile(&mut self, form: Form) -> Vec<f64> {
+        let bins = self.sums.len();
+        let along = match form {
+            Form::Sawtooth => self.sawteeth(),
+            Form::Box { duty } => self.boxes(width_of(duty, bins)),
             Form::Wave => {
+                let mut gains = vec![0.0; bins];
                 if let Some(best) = self.wave() {
-                    put(best.bin, best.gain);
+                    gains[best.bin] = best.gain;
                 }
+                return gains;
             }
+        };
+        match along {
+            Some(along) => (along.sums()).map(|sum| gain(sum, along.norm)).collect(),
+            None => vec![0.0; bins],
         }
-        gains
     }
 
-    fn each_sawtooth(&self, mut tell: impl FnMut(usize, f64)) {
-        let bins = self.mixed.len();
+    fn sawteeth(&mut self) -> Option<Along<'_>> {
+        let bins = self.sums.len();
         if bins < 3 {
-            return;
+            return None;
         }
         let count = count_f64(bins);
+        self.numbers
+            .extend((self.numbers.len()..bins).map(count_f64));
+        let numbers = &self.numbers[..bins];
         // Sums over a sawtooth of this many bins: its first value, squares, and products of neighbours.
         let first = 0.5 / count - 0.5;
         let squares = (1.0 - 1.0 / (count * count)) / 12.0;
         let products = squares + first / (count * count) - 2.0 * first * first / count;
-        let norm = self.norm(squares, products);
-        let total = self.prefix[bins];
-        // The sum of j times the value j bins after the start, updated bin by bin.
-        let mut moment: f64 = (0..bins).map(|j| count_f64(j) * self.mixed[j]).sum();
-        for bin in 0..bins {
-            tell(bin, gain(moment / count + total * first, norm));
-            moment += count * self.mixed[bin] - total;
-        }
+        // The sum of j times the value j bins after the start: from one bin to the next, the value at the start becomes the last
+        // one, and all others count once less.
+        let (total, moment) = (self.prefix[bins], dot(numbers, &self.sums));
+        Some(Along {
+            until: &self.prefix[..bins],
+            from: numbers,
+            slope: total / count,
+            level: -(moment / count + total * first),
+            norm: self.norm(squares, products),
+        })
     }
 
     /// Returns the best position of a box of any of these widths and either sign.
     pub fn boxed(&self, widths: impl Iterator<Item = usize>) -> Option<Best> {
-        let mut best: Option<(f64, usize)> = None;
-        for width in widths {
-            if let Some((sums, norm)) = self.boxes(width) {
-                let gain = gain(largest(sums), norm);
-                if best.is_none_or(|best| gain > best.0) {
-                    best = Some((gain, width));
-                }
-            }
-        }
-        let (gain, width) = best?;
-        let top = largest(self.boxes(width)?.0);
-        Some(Best {
-            gain,
-            bin: self.boxes(width)?.0.position(|sum| sum.abs() >= top)?,
-            form: Form::Box {
-                duty: count_f64(width) / count_f64(self.mixed.len()),
-            },
-        })
+        let (_, width) = self.best_width(widths)?;
+        let duty = count_f64(width) / count_f64(self.sums.len());
+        self.boxes(width)?.best(Form::Box { duty })
+    }
+
+    /// Returns the gain of the best box of any of these widths, and its width.
+    pub fn best_width(&self, widths: impl Iterator<Item = usize>) -> Option<(f64, usize)> {
+        let gains = widths.filter_map(|width| Some((self.boxes(width)?.gain(), width)));
+        gains.reduce(|best, next| if next.0 > best.0 { next } else { best })
     }
 
     /// Returns the best of all boxes that share the start or the end of this one.
     pub fn sharing_an_edge(&self, bin: usize, width: usize) -> Option<Best> {
-        let bins = self.mixed.len();
+        let bins = self.sums.len();
         let mut best: Option<Best> = None;
         for wide in 1..=bins / 2 {
             let (norm, level) = self.of_width(wide)?;
@@ -156,17 +244,21 @@ impl Fold {
         best
     }
 
-    /// Returns the correlation of a box of one width at each bin, and its norm.
-    fn boxes(&self, width: usize) -> Option<(impl Iterator<Item = f64> + '_, f64)> {
+    fn boxes(&self, width: usize) -> Option<Along<'_>> {
         let (norm, level) = self.of_width(width)?;
-        let bins = self.mixed.len();
-        let ends = self.prefix[width..].iter().zip(&self.prefix[..bins]);
-        Some((ends.map(move |(until, from)| until - from - level), norm))
+        let bins = self.sums.len();
+        Some(Along {
+            until: &self.prefix[width..width + bins],
+            from: &self.prefix[..bins],
+            slope: 1.0,
+            level,
+            norm,
+        })
     }
 
     /// Returns the norm of a box of one width, and the correlation of the level with it.
     fn of_width(&self, width: usize) -> Option<(f64, f64)> {
-        let bins = self.mixed.len();
+        let bins = self.sums.len();
         if bins < 3 || width * 2 > bins {
             return None;
         }
@@ -178,27 +270,10 @@ impl Fold {
     }
 
     /// Returns the best position of a wave of one harmonic.
-    pub fn wave(&self) -> Option<Best> {
-        let bins = self.mixed.len();
-        if bins < 4 {
-            return None;
-        }
+    pub fn wave(&mut self) -> Option<Best> {
+        let ((cos, sin), norm) = self.harmonic()?;
+        let bins = self.sums.len();
         let turn = std::f64::consts::TAU / count_f64(bins);
-        let (mut cos, mut sin) = (0.0, 0.0);
-        // Rotated bin by bin, because sines and cosines are slow.
-        let (sin_turn, cos_turn) = turn.sin_cos();
-        let (mut s, mut c) = (0.5 * turn).sin_cos();
-        for value in &self.mixed {
-            cos += value * c;
-            sin += value * s;
-            (s, c) = (s * cos_turn + c * sin_turn, c * cos_turn - s * sin_turn);
-        }
-        let weight = self.weight_of_fresh();
-        let size = 1.0 + self.phi * self.phi - 2.0 * self.phi * turn.cos();
-        let norm = 0.5 * (self.pair_count * size + self.fresh_count * weight * weight);
-        if norm <= 0.0 {
-            return None;
-        }
         let top = sin.atan2(cos) / turn - 0.5;
         #[expect(
             clippy::cast_possible_truncation,
@@ -213,23 +288,48 @@ impl Fold {
         })
     }
 
+    /// Returns the gain of a wave of one harmonic.
+    pub fn wave_gain(&mut self) -> Option<f64> {
+        let ((cos, sin), norm) = self.harmonic()?;
+        Some(0.5 * (cos * cos + sin * sin) / norm)
+    }
+
+    /// Returns the correlations with a cosine and a sine, and their norm.
+    fn harmonic(&mut self) -> Option<((f64, f64), f64)> {
+        let bins = self.sums.len();
+        if bins < 4 {
+            return None;
+        }
+        let turn = std::f64::consts::TAU / count_f64(bins);
+        if self.turns[0].len() != bins {
+            // Rotated bin by bin, because sines and cosines are slow.
+            let (sin_turn, cos_turn) = turn.sin_cos();
+            let (mut s, mut c) = (0.5 * turn).sin_cos();
+            let [cosines, sines] = &mut self.turns;
+            cosines.clear();
+            sines.clear();
+            for _ in 0..bins {
+                cosines.push(c);
+                sines.push(s);
+                (s, c) = (s * cos_turn + c * sin_turn, c * cos_turn - s * sin_turn);
+            }
+        }
+        let [cos, sin] = (self.turns.each_ref()).map(|turns| dot(turns, &self.sums));
+        let Counts { pairs, fresh, phi } = self.counts;
+        let size = 1.0 + phi * phi - 2.0 * phi * turn.cos();
+        let weight = self.counts.weight_of_fresh();
+        let norm = 0.5 * (count_f64(pairs) * size + count_f64(fresh) * weight * weight);
+        (norm > 0.0).then_some(((cos, sin), norm))
+    }
+
     /// Returns the norm of a whitened form if all phases are equally frequent, from the means of its
     /// squares and of the products of neighbouring bins.
     fn norm(&self, squares: f64, products: f64) -> f64 {
-        let weight = self.weight_of_fresh();
-        self.pair_count * ((1.0 + self.phi * self.phi) * squares - 2.0 * self.phi * products)
-            + self.fresh_count * weight * weight * squares
+        let Counts { pairs, fresh, phi } = self.counts;
+        let weight = self.counts.weight_of_fresh();
+        count_f64(pairs) * ((1.0 + phi * phi) * squares - 2.0 * phi * products)
+            + count_f64(fresh) * weight * weight * squares
     }
-}
-
-/// Returns the largest absolute value.
-fn largest(values: impl Iterator<Item = f64>) -> f64 {
-    values.fold(
-        0.0,
-        |top: f64, value| {
-            if value.abs() > top { value.abs() } else { top }
-        },
-    )
 }
 
 /// Returns the width of a box in bins.
@@ -269,19 +369,25 @@ mod tests {
     use super::*;
 
     fn folded(bins: usize, phi: f64, form: Form, at: usize) -> Fold {
-        let mut fold = Fold::default();
-        fold.clear(bins, phi);
         let value = |j: usize| form.at((((j + bins - at) % bins) as f64 + 0.5) / bins as f64);
-        for cycle in 0..20 {
-            for j in 0..bins {
-                if (cycle * 7 + j) % 11 == 0 {
-                    fold.fresh[j] += value(j) * (1.0 - phi * phi).sqrt();
-                    fold.fresh_count += 1.0;
-                } else {
-                    fold.pairs[j] += value(j) - phi * value((j + bins - 1) % bins);
-                    fold.pair_count += 1.0;
-                }
-            }
+        let follows = |i: usize| (i / bins * 7 + i % bins) % 11 != 0;
+        let mut white: Vec<f64> = (0..20 * bins)
+            .map(|i| match (value(i % bins), follows(i)) {
+                (now, true) => now - phi * value((i + bins - 1) % bins),
+                (now, false) => now * (1.0 - phi * phi).sqrt(),
+            })
+            .collect();
+        let pairs = (0..white.len()).filter(|&i| follows(i)).count();
+        let counts = Counts {
+            pairs,
+            fresh: white.len() - pairs,
+            phi,
+        };
+        counts.tell(&mut white, follows);
+        let mut fold = Fold::default();
+        fold.clear(bins, counts);
+        for (i, value) in white.into_iter().enumerate() {
+            fold.sums[i % bins] += value;
         }
         fold.sum_up();
         fold
@@ -296,12 +402,12 @@ mod tests {
                     .expect("bins");
                 assert_eq!(saw.bin, at, "phi {phi}");
                 let duty = 6.0 / 24.0;
-                let fold = folded(24, phi, Form::Box { duty }, at);
+                let mut fold = folded(24, phi, Form::Box { duty }, at);
                 let saw = fold.sawtooth().expect("bins");
                 let best = fold.boxed(BOX_BINS.into_iter()).expect("widths");
                 assert_eq!((best.bin, best.form), (at, Form::Box { duty }), "phi {phi}");
                 assert!(best.gain > saw.gain);
-                let fold = folded(24, phi, Form::Wave, at);
+                let mut fold = folded(24, phi, Form::Wave, at);
                 let wave = fold.wave().expect("bins");
                 let apart = (wave.bin + 24 - at) % 24;
                 assert!(apart <= 1 || apart == 23, "{} {at}", wave.bin);
@@ -324,7 +430,7 @@ mod tests {
     #[test]
     fn box_is_found_from_one_edge() {
         let duty = 11.0 / 24.0;
-        let fold = folded(24, 0.9, Form::Box { duty }, 20);
+        let mut fold = folded(24, 0.9, Form::Box { duty }, 20);
         for (bin, width) in [(20, 2), (5, 2)] {
             let best = fold.sharing_an_edge(bin, width).expect("boxes");
             assert_eq!((best.bin, best.form), (20, Form::Box { duty }), "{bin}");
@@ -334,7 +440,7 @@ mod tests {
 
     #[test]
     fn gain_is_half_the_explained_sum_of_squares() {
-        let fold = folded(24, 0.0, Form::Sawtooth, 3);
+        let mut fold = folded(24, 0.0, Form::Sawtooth, 3);
         let squares: f64 = 20.0
             * (0..24)
                 .map(|j| Form::Sawtooth.at((f64::from(j) + 0.5) / 24.0).powi(2))

@@ -5,12 +5,12 @@
 //! each grid is fitted exactly, with its own noise. The statistic is the log-likelihood ratio to a
 //! constant, minus the logarithm of the number of trials.
 
-use super::fold::{BOX_BINS, Best, Fold, SPIKE_BINS_MAX};
+use super::fold::{BOX_BINS, Best, Counts, Fold, SPIKE_BINS_MAX};
 use crate::calendar::periods::{DAY_US, HOUR_US};
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
 use crate::model::noise::{Null, regress};
-use crate::numbers::{as_f64, count_f64};
+use crate::numbers::{as_count, as_f64, count_f64};
 use std::ops::Range;
 
 /// Calendar periods, in microseconds of local time.
@@ -37,6 +37,11 @@ const SPARSE: i64 = 4;
 pub(crate) const PERIOD_BINS: (f64, f64) = (12.0, 48.0);
 /// The shortest period on the finest grid, in bins.
 const PERIOD_FINEST_BINS: f64 = 2.5;
+/// A simulated candidate is not fitted exactly if its fold's gain, in nats, is so far below what the simulation shows already that
+/// an exact fit would hardly make up for it.
+const EXACT_MORE: f64 = 6.0;
+/// Number of parts whose folds serve many periods.
+const PARTS: u64 = 8;
 /// Larger searches are judged by their folds, without an exact fit.
 const EXACT_BINS_MAX: usize = 2_048;
 /// A slow form may be misplaced by its period divided by this, at either end.
@@ -166,8 +171,6 @@ pub(crate) struct Stretch {
     place: usize,
     /// Number of bins.
     len: usize,
-    /// Whether each follows a gap.
-    is_fresh: bool,
 }
 
 /// Phases of bins for a period, as fractions of 2^64, so that integer overflow corresponds to whole
@@ -197,16 +200,43 @@ impl Phase {
         let turn = at.wrapping_mul(self.step).wrapping_add(self.step / 2);
         (((turn >> 32) * self.bins as u64) >> 32) as usize
     }
+
+    /// Returns the edge of the fold's bins that is nearest to the beginning of a bin of the grid.
+    fn edge(self, at: u64) -> usize {
+        let turn = at.wrapping_mul(self.step) >> 32;
+        let edge = (turn * self.bins as u64 + (1 << 31)) >> 32;
+        edge as usize % self.bins
+    }
 }
 
 /// Reusable search buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     fold: Fold,
-    /// Innovations, and values after a gap, each with its bin counted from the first.
-    pairs: Vec<(u64, f64)>,
-    fresh: Vec<(u64, f64)>,
+    /// What each filled bin tells of a form, and its number, counted from the first.
+    told: Vec<f64>,
+    at: Vec<u64>,
+    counts: Counts,
+    /// The likelihood of the values without any form, if forms are fitted exactly.
+    alone: Option<f64>,
+    parts: Parts,
     regressors: [Vec<f64>; 2],
+}
+
+/// Folds of consecutive parts of the values. Periods that hardly differ fold a part alike: each only turns the parts to its own
+/// phases, and adds them up.
+#[derive(Debug, Default)]
+struct Parts {
+    /// The first bin of each.
+    firsts: Vec<u64>,
+    /// Their folds one after the other.
+    sums: Vec<f64>,
+    /// Number of bins of a fold.
+    bins: usize,
+    /// The shortest period that they serve.
+    shortest: f64,
+    /// A fold over two periods, so that none of the parts has to be divided.
+    twice: Vec<f64>,
 }
 
 impl Scratch {
@@ -215,40 +245,99 @@ impl Scratch {
     pub fn whiten(&mut self, variant: Variant, index: &[i64], values: &[f64], null: &Null) {
         let limit = limit_of(variant);
         let fresh = (1.0 - null.phi * null.phi).max(0.0).sqrt();
-        self.pairs.clear();
-        self.fresh.clear();
-        let mut before: Option<(i64, f64)> = None;
-        for (&bin, value) in index.iter().zip(values) {
+        self.at.clear();
+        self.told.clear();
+        self.parts.bins = 0;
+        let follows = |i: usize| i > 0 && index[i] == index[i - 1] + 1;
+        let (mut before, mut pairs) = (0.0, 0);
+        for (i, (&bin, value)) in index.iter().zip(values).enumerate() {
             let value = value - null.mean;
-            let at = (bin - index[0]) as u64;
-            let limited = |value: f64| (value / null.sigma).clamp(-limit, limit);
-            match before {
-                Some((last, kept)) if bin == last + 1 => {
-                    self.pairs.push((at, limited(value - null.phi * kept)));
-                }
-                _ => self.fresh.push((at, limited(value * fresh))),
-            }
-            before = Some((bin, value));
+            let innovation = if follows(i) {
+                pairs += 1;
+                value - null.phi * before
+            } else {
+                value * fresh
+            };
+            self.at.push((bin - index[0]) as u64);
+            self.told
+                .push((innovation / null.sigma).clamp(-limit, limit));
+            before = value;
         }
+        self.counts = Counts {
+            pairs,
+            fresh: values.len() - pairs,
+            phi: null.phi,
+        };
+        self.counts.tell(&mut self.told, follows);
     }
 
     /// Folds the whitened values by a period.
-    pub fn fold(&mut self, period: f64, phi: f64) -> &Fold {
+    pub fn fold(&mut self, period: f64) -> &mut Fold {
         let phase = Phase::new(period);
-        let fold = &mut self.fold;
-        fold.clear(phase.bins, phi);
-        for (sums, values) in [
-            (&mut fold.pairs, &self.pairs),
-            (&mut fold.fresh, &self.fresh),
-        ] {
-            for &(at, value) in values {
-                sums[phase.bin(at)] += value;
+        self.fold.clear(phase.bins, self.counts);
+        for (&at, value) in self.at.iter().zip(&self.told) {
+            self.fold.sums[phase.bin(at)] += value;
+        }
+        self.fold.sum_up();
+        &mut self.fold
+    }
+
+    /// Does so for one of many periods, which are asked for from the longest to the shortest: to within about as many bins
+    /// as one differs from the next over all samples.
+    fn fold_next(&mut self, period: f64, slip: f64) -> &mut Fold {
+        let phase = Phase::new(period);
+        if self.parts.bins != phase.bins || period < self.parts.shortest {
+            self.fold_parts(period, slip);
+        }
+        let Parts {
+            firsts,
+            sums,
+            bins,
+            twice,
+            ..
+        } = &mut self.parts;
+        twice.clear();
+        twice.resize(*bins * 2, 0.0);
+        for (&first, part) in firsts.iter().zip(sums.chunks_exact(*bins)) {
+            for (sum, value) in twice[phase.edge(first)..].iter_mut().zip(part) {
+                *sum += value;
             }
         }
-        fold.pair_count = count_f64(self.pairs.len());
-        fold.fresh_count = count_f64(self.fresh.len());
-        fold.sum_up();
-        fold
+        self.fold.clear(phase.bins, self.counts);
+        let (one, other) = twice.split_at(*bins);
+        for (sum, (one, other)) in self.fold.sums.iter_mut().zip(one.iter().zip(other)) {
+            *sum = one + other;
+        }
+        self.fold.sum_up();
+        &mut self.fold
+    }
+
+    /// Folds each part by a period that differs from this one, and from some shorter ones, by at most half of these bins over a
+    /// part.
+    fn fold_parts(&mut self, period: f64, slip: f64) {
+        let span = self.at.last().map_or(0, |last| last + 1);
+        let len = span.div_ceil(PARTS).max(1);
+        #[expect(clippy::cast_precision_loss, reason = "spans are below 2^52")]
+        let slip = 0.5 * slip / len as f64;
+        let bins = Phase::new(period).bins;
+        let phase = Phase {
+            bins,
+            ..Phase::new(period / (1.0 + slip))
+        };
+        let parts = &mut self.parts;
+        (parts.bins, parts.shortest) = (bins, period / (1.0 + 2.0 * slip));
+        parts.firsts.clear();
+        parts.sums.clear();
+        let mut until = 0;
+        for (&at, value) in self.at.iter().zip(&self.told) {
+            if at >= until {
+                parts.firsts.push(at);
+                parts.sums.resize(parts.firsts.len() * bins, 0.0);
+                until = (at / len + 1) * len;
+            }
+            let part = parts.firsts.len() - 1;
+            parts.sums[part * bins + phase.bin(at - parts.firsts[part])] += value;
+        }
     }
 }
 
@@ -278,9 +367,7 @@ impl Task {
         null: &Null,
         scratch: &mut Scratch,
     ) -> Option<Candidate> {
-        self.each_form(index, values, null, scratch)
-            .into_iter()
-            .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
+        best(self.each_form(index, values, null, scratch))
     }
 
     /// Returns the best candidate of each kind of form; none of a period of too many bins to fold by.
@@ -291,7 +378,29 @@ impl Task {
         null: &Null,
         scratch: &mut Scratch,
     ) -> Vec<Candidate> {
-        let mut nominated: [Option<(Best, f64)>; 3] = [None; 3];
+        self.prepare(index, values, null, scratch);
+        self.each_prepared(index, values, f64::MIN, scratch)
+    }
+
+    /// Prepares values for [`Self::each_prepared`] of all tasks with the same window and variant.
+    pub fn prepare(&self, index: &[i64], values: &[f64], null: &Null, scratch: &mut Scratch) {
+        scratch.whiten(self.variant, index, values, null);
+        scratch.alone = if self.is_exact() {
+            regress(index, values, &[]).map(|fit| fit.log_likelihood)
+        } else {
+            None
+        };
+    }
+
+    /// Returns the best candidate of each kind of form for values that are prepared, but for those whose folds say that no
+    /// exact fit will be as good as `enough`.
+    pub fn each_prepared(
+        &self,
+        index: &[i64],
+        values: &[f64],
+        enough: f64,
+        scratch: &mut Scratch,
+    ) -> Vec<Candidate> {
         let (shortest, longest) = self.period_bins;
         let Some(last) = index.last() else {
             return Vec::new();
@@ -299,42 +408,54 @@ impl Task {
         if longest > BINS_MAX {
             return Vec::new();
         }
-        let span = as_f64(last - index[0] + 1);
-        scratch.whiten(self.variant, index, values, null);
-        let mut period = longest;
-        loop {
-            let fold = scratch.fold(period, null.phi);
-            for (best, kept) in self.look(fold).into_iter().zip(&mut nominated) {
-                if let Some(best) = best
-                    && kept.is_none_or(|kept| best.gain > kept.0.gain)
-                {
-                    *kept = Some((best, period));
+        let mut nominated: [Option<(f64, f64)>; 3] = [None; 3];
+        if shortest < longest {
+            let span = as_f64(last - index[0] + 1);
+            let mut period = longest;
+            while period >= shortest {
+                let slip = slip(self.variant, period);
+                let gains = self.gains(scratch.fold_next(period, slip));
+                for (gain, kept) in gains.into_iter().zip(&mut nominated) {
+                    if let Some(gain) = gain
+                        && kept.is_none_or(|kept| gain > kept.0)
+                    {
+                        *kept = Some((gain, period));
+                    }
                 }
+                // From one period to the next the fold drifts over all samples by one bin, or by as much as a
+                // slow form tolerates.
+                period /= 1.0 + slip / span.max(8.0);
             }
-            // From one period to the next the fold drifts over all samples by one bin, or by as much as a
-            // slow form tolerates.
-            period /= 1.0 + slip(self.variant, period) / span.max(8.0);
-            if period < shortest || shortest >= longest {
-                break;
-            }
-        }
-        let alone = if self.is_exact() {
-            regress(index, values, &[]).map(|fit| fit.log_likelihood)
         } else {
-            None
-        };
-        nominated
-            .into_iter()
-            .flatten()
-            .filter_map(|(best, period)| self.judge(index, values, best, period, alone, scratch))
-            .collect()
+            nominated = [Some((f64::MAX, longest)); 3];
+        }
+        let mut folded: Option<(f64, [Option<Best>; 3])> = None;
+        let mut found = Vec::new();
+        for (form, nominated) in nominated.into_iter().enumerate() {
+            let Some((gain, period)) = nominated else {
+                continue;
+            };
+            if gain - self.penalty + EXACT_MORE < enough {
+                continue;
+            }
+            let look = match folded {
+                Some((of, look)) if of.to_bits() == period.to_bits() => look,
+                _ => self.look(scratch.fold(period)),
+            };
+            folded = Some((period, look));
+            found.extend(look[form].and_then(|best| {
+                let may_be = best.gain - self.penalty + EXACT_MORE >= enough;
+                may_be.then(|| self.judge(index, values, best, period, scratch))?
+            }));
+        }
+        found
     }
 
     /// Returns the values of a grid, folded by the task's only period.
-    pub fn folded<'a>(&self, grid: &Grid, null: &Null, scratch: &'a mut Scratch) -> &'a Fold {
+    pub fn folded<'a>(&self, grid: &Grid, null: &Null, scratch: &'a mut Scratch) -> &'a mut Fold {
         let (index, values) = self.of(grid);
         scratch.whiten(self.variant, index, values, null);
-        scratch.fold(self.period_bins.1, null.phi)
+        scratch.fold(self.period_bins.1)
     }
 
     /// Returns the bins of its window, and their values.
@@ -357,83 +478,93 @@ impl Task {
         self.search(index, values, &null?, scratch)
     }
 
+    /// Returns the number of bins of its only period, if it is whole: then it can be folded from a fold by a multiple of it.
+    pub fn whole_bins(&self) -> Option<usize> {
+        let (shortest, bins) = self.period_bins;
+        (shortest >= bins && bins.fract() == 0.0).then(|| as_count(bins))
+    }
+
     /// Maps the filled bins to bins of the fold by the task's only period.
     pub fn stretches(&self, index: &[i64]) -> Vec<Stretch> {
         let phase = Phase::new(self.period_bins.1);
         let first = index.first().copied().unwrap_or(0);
         let mut stretches: Vec<Stretch> = Vec::new();
-        let mut before = None;
         for (number, &bin) in index.iter().enumerate() {
             #[expect(clippy::cast_sign_loss, reason = "indices ascend")]
             let place = phase.bin((bin - first) as u64);
-            let is_fresh = before != Some(bin - 1);
             match stretches.last_mut() {
-                Some(last) if last.is_fresh == is_fresh && last.place + last.len == place => {
-                    last.len += 1;
-                }
+                Some(last) if last.place + last.len == place => last.len += 1,
                 _ => stretches.push(Stretch {
                     first: number,
                     place,
                     len: 1,
-                    is_fresh,
                 }),
             }
-            before = Some(bin);
         }
         stretches
     }
 
-    /// Like [`Self::search`], for innovations that are already white, mapped by [`Self::stretches`].
-    pub fn search_white(
-        &self,
-        stretches: &[Stretch],
-        white: &[f64],
-        phi: f64,
-        scratch: &mut Scratch,
-    ) -> Option<Candidate> {
-        let period = self.period_bins.1;
-        let fold = &mut scratch.fold;
-        fold.clear(Phase::new(period).bins, phi);
-        let mut fresh = 0;
+    /// Folds what filled bins tell ([`Counts::tell`]), mapped by [`Self::stretches`].
+    pub fn fold_told(&self, stretches: &[Stretch], told: &[f64], sums: &mut Vec<f64>) {
+        sums.clear();
+        sums.resize(Phase::new(self.period_bins.1).bins, 0.0);
         for one in stretches {
-            let sums = if one.is_fresh {
-                fresh += one.len;
-                &mut fold.fresh
-            } else {
-                &mut fold.pairs
-            };
-            let values = &white[one.first..one.first + one.len];
+            let values = &told[one.first..one.first + one.len];
             for (sum, value) in sums[one.place..one.place + one.len].iter_mut().zip(values) {
                 *sum += value;
             }
         }
-        fold.pair_count = count_f64(white.len() - fresh);
-        fold.fresh_count = count_f64(fresh);
+    }
+
+    /// The same from a fold by a multiple of its period.
+    pub fn fold_again(&self, longer: &[f64], sums: &mut Vec<f64>) {
+        sums.clear();
+        sums.resize(Phase::new(self.period_bins.1).bins, 0.0);
+        for part in longer.chunks_exact(sums.len()) {
+            for (sum, value) in sums.iter_mut().zip(part) {
+                *sum += value;
+            }
+        }
+    }
+
+    /// Like [`Self::search`], for values that are folded already.
+    pub fn search_folded(
+        &self,
+        sums: &[f64],
+        counts: Counts,
+        scratch: &mut Scratch,
+    ) -> Option<f64> {
+        let fold = &mut scratch.fold;
+        fold.clear(sums.len(), counts);
+        fold.sums.copy_from_slice(sums);
         fold.sum_up();
-        self.look(&scratch.fold)
-            .into_iter()
-            .flatten()
-            .map(|best| self.candidate(best, period, best.gain, &scratch.fold))
-            .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
+        let gains = self.gains(fold).into_iter().flatten();
+        gains.max_by(f64::total_cmp).map(|gain| gain - self.penalty)
+    }
+
+    /// Returns the widths of boxes that suit its variant.
+    fn widths(&self) -> impl Iterator<Item = usize> + use<> {
+        let is_sharp = self.variant == Variant::Sharp;
+        let widths = BOX_BINS.into_iter();
+        widths.filter(move |&width| (width <= SPIKE_BINS_MAX) == is_sharp)
     }
 
     /// Returns the best of each kind of form: sawtooth, wave, box.
-    fn look(&self, fold: &Fold) -> [Option<Best>; 3] {
-        let is_sharp = self.variant == Variant::Sharp;
-        let widths = BOX_BINS.into_iter();
-        let boxed = fold.boxed(widths.filter(|&width| (width <= SPIKE_BINS_MAX) == is_sharp));
+    fn look(&self, fold: &mut Fold) -> [Option<Best>; 3] {
+        let boxed = fold.boxed(self.widths());
         match self.variant {
             Variant::Slow => [fold.sawtooth(), fold.wave().map(less_one), boxed],
             Variant::Sharp => [None, None, boxed],
         }
     }
 
-    fn candidate(&self, best: Best, period: f64, gain: f64, fold: &Fold) -> Candidate {
-        Candidate {
-            statistic: gain - self.penalty,
-            period_bins: period,
-            phase_bins: count_f64(best.bin) * period / count_f64(fold.pairs.len()),
-            form: best.form,
+    /// Returns the gain of each of them.
+    fn gains(&self, fold: &mut Fold) -> [Option<f64>; 3] {
+        let boxed = fold.best_width(self.widths()).map(|best| best.0);
+        let wave = |fold: &mut Fold| fold.wave_gain().map(|gain| gain - 1.0);
+        match self.variant {
+            Variant::Slow => [fold.sawtooth_gain(), wave(fold), boxed],
+            Variant::Sharp => [None, None, boxed],
         }
     }
 
@@ -443,16 +574,9 @@ impl Task {
         values: &[f64],
         best: Best,
         period: f64,
-        alone: Option<f64>,
         scratch: &mut Scratch,
     ) -> Option<Candidate> {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "as in fold"
-        )]
-        let bins = (period.round() as usize).max(3);
-        let phase_bins = count_f64(best.bin) * period / count_f64(bins);
+        let phase_bins = count_f64(best.bin) * period / count_f64(Phase::new(period).bins);
         let mut gain = best.gain;
         if self.is_exact() {
             let [one, two] = &mut scratch.regressors;
@@ -469,7 +593,7 @@ impl Task {
             } else {
                 regress(index, values, &[one])
             };
-            gain = fit?.log_likelihood - alone?;
+            gain = fit?.log_likelihood - scratch.alone?;
             if best.form == Form::Wave {
                 gain -= 1.0;
             }
@@ -481,6 +605,11 @@ impl Task {
             form: best.form,
         })
     }
+}
+
+/// Returns the best of some candidates.
+pub(crate) fn best(found: Vec<Candidate>) -> Option<Candidate> {
+    (found.into_iter()).max_by(|a, b| a.statistic.total_cmp(&b.statistic))
 }
 
 /// Reduces the gain of a wave, which has one more amplitude than the other forms.
