@@ -9,7 +9,7 @@
 # ftlsim is compiled in a temporary directory, which is removed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-cargo build --locked -q --release -p flash --example speed --example trace_speed >&2
+cargo build --locked -q --release -p flash --example drive_speed --example trace_speed >&2
 examples=${CARGO_TARGET_DIR:-target}/release/examples
 if [ -n "${FTLSIM:-}" ]; then
     dir=$(mktemp -d)
@@ -27,7 +27,7 @@ PYTHON
     export FTLSIM_RUN=$dir/ftlsim
 fi
 # shellcheck disable=SC2086 # one argument for each size
-"$examples/speed" ${SIZES:-1 4 16 64 256}
+"$examples/drive_speed" ${SIZES:-1 4 16 64 256}
 echo
 benches/ssd/sweep.sh
 echo

@@ -43,7 +43,10 @@ pub(crate) fn robust_scale(values: &[f64]) -> f64 {
 pub(crate) fn scale_of_ties(values: &[f64]) -> f64 {
     const SHARE: f64 = 0.45;
     let centre = median(values.to_vec());
-    let ties = values.iter().filter(|value| (*value - centre).abs() <= 0.0).count();
+    let ties = values
+        .iter()
+        .filter(|value| (*value - centre).abs() <= 0.0)
+        .count();
     if count_f64(ties) < count_f64(values.len()) * SHARE {
         return 0.0;
     }

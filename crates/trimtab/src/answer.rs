@@ -241,7 +241,7 @@ pub fn envelope<T: Answer>(
     result: T,
 ) -> Result<Envelope<T>, CommandError> {
     Ok(Envelope::new(
-        crate::VERSION,
+        crate::version::VERSION,
         generated_at()?,
         source,
         result,

@@ -28,7 +28,7 @@ const LONG_ABOUT: &str = "Find and fix storage-level causes of slow databases\n\
 #[command(
     name = "trimtab",
     long_about = LONG_ABOUT,
-    version = crate::VERSION,
+    version = crate::version::VERSION,
     propagate_version = true,
     max_term_width = 100
 )]

@@ -13,6 +13,7 @@ mod input;
 mod output;
 mod progress;
 mod values;
+mod version;
 
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
@@ -26,12 +27,6 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-
-/// What `--version` says: what `lab/release.sh` makes of git's tags, in other builds the workspace's version.
-const VERSION: &str = match option_env!("TRIMTAB_VERSION") {
-    Some(version) => version,
-    None => env!("CARGO_PKG_VERSION"),
-};
 
 fn main() -> ExitCode {
     if let Some(code) = helper::run() {

@@ -240,13 +240,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the best pattern. Its probability by chance need not be known any more exactly than that it exceeds `alpha`.
-    fn best(
-        self,
-        samples: &Samples,
-        classes: &[Class],
-        alpha: f64,
-        seed: u64,
-    ) -> Option<Found> {
+    fn best(self, samples: &Samples, classes: &[Class], alpha: f64, seed: u64) -> Option<Found> {
         let (own, others) =
             rayon::join(|| self.best_period(), || self.best_of_other_zones(samples));
         let (own, zones) = self.best_in_any_zone(samples, own, others);

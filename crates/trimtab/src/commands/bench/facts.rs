@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Facts) -> Result<ExitCode, CommandError> {
         .map_err(|error| CommandError::because(Kind::Environment, error).at(BUNDLE_PATH))?;
     recording.files.insert(BUNDLE_PATH.to_owned(), Ok(json));
     let info = Info {
-        tool_version: crate::VERSION.to_owned(),
+        tool_version: crate::version::VERSION.to_owned(),
         collected_at: host.read_at,
         host_name: bundle::host_name(&recording),
         anonymised: false,

@@ -152,7 +152,7 @@ impl Load<'_> {
             },
             into: self.into,
             root: PathBuf::from("/"),
-            tool_version: crate::VERSION,
+            tool_version: crate::version::VERSION,
         };
         trial::run(&request, &mut Shown { draw }).map_err(|error| {
             let kind = match &error {

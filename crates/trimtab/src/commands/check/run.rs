@@ -111,7 +111,7 @@ fn check(
             Meetings::default()
         },
         source: inputs.label.clone(),
-        tool_version: crate::VERSION.to_owned(),
+        tool_version: crate::version::VERSION.to_owned(),
         generated_at: generated_at()?,
         warnings: &warnings,
     };

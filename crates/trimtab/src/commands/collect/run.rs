@@ -43,7 +43,7 @@ pub fn run(
             .insert(cluster::BUNDLE_PATH.to_owned(), Ok(json(answers)?));
     }
     let info = Info {
-        tool_version: crate::VERSION.to_owned(),
+        tool_version: crate::version::VERSION.to_owned(),
         collected_at: host.read_at,
         host_name: bundle::host_name(&recording),
         anonymised: arguments.anonymise,

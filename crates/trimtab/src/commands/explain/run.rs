@@ -102,7 +102,7 @@ pub fn run(
         zone: &zone.zone,
         zone_from: zone.from,
         source: source_words(&arguments.sources, &loaded.series),
-        tool_version: crate::VERSION.to_owned(),
+        tool_version: crate::version::VERSION.to_owned(),
         generated_at: generated_at()?,
         skipped: &skipped,
         warnings: &warnings,

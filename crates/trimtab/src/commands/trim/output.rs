@@ -115,7 +115,8 @@ impl<'a> Output<'a> {
     fn give(&self, mut page: Page) -> Result<(), CommandError> {
         if self.is_document() {
             let at = generated_at()?;
-            page.about.push(report::trim::origin(at, crate::VERSION));
+            page.about
+                .push(report::trim::origin(at, crate::version::VERSION));
         }
         self.delivery.give(|_| page, String::new)
     }

@@ -354,7 +354,7 @@ impl<'a> Call<'a> {
             stop: &stop,
             clock: self.clock,
             helpers: HELPERS,
-            tool_version: crate::VERSION,
+            tool_version: crate::version::VERSION,
             surroundings: &self.wiring,
         };
         if let Some(left) = session.time_left() {
