@@ -6,12 +6,13 @@ use super::extent::{bounded, is_supported, onsets_of};
 use super::forms::{each_form, from_zone, with_best_form, with_best_form_in_zone};
 use super::found::{Findings, Found, ZoneFit};
 use super::likelihood::{common_grid, likeliest, likelihood};
-use super::located::located;
+use super::located::{located, unlisted};
 use super::refine::refine;
 use super::size::{HARMONICS_MAX, fit, grid_to_fit};
 use super::together::fit_together;
 use super::weekdays::weekday_gain;
 use crate::calendar::other_zone::OtherZone;
+use crate::calendar::periods::{DAY_US, is_period};
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant, grids};
 use crate::model::noise::{Fit, Null, whiten};
@@ -70,16 +71,28 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
             .iter()
             .any(|found| found.located.is_some());
         if !is_known && let Some(found) = located(samples, &findings.rest, classes, alpha) {
-            let values = found.values(&samples.wall_us);
-            for (rest, value) in findings.rest.iter_mut().zip(values) {
-                *rest -= value;
-            }
-            findings.patterns.push(found);
+            findings.add(samples, found);
             continue;
         }
         let search = Search::new(samples, &findings.rest, classes, CYCLES_MIN..f64::INFINITY);
-        let seed = seed.wrapping_add(number as u64);
-        let Some(found) = search.best(samples, classes, alpha, seed) else {
+        let best = search.best(samples, classes, alpha, seed.wrapping_add(number as u64));
+        // A fixed time of the calendar is simpler if it holds nearly always. Nothing else is: of large events anywhere in a
+        // window, some are at the same time, and others every other week.
+        let is_simple = |found: &Found| {
+            let on = found.active_onsets(samples);
+            let shown = on.iter().filter(|(_, gain)| *gain > 0.0).count();
+            found.p <= alpha && is_of_calendar(&found.pattern) && shown * 10 >= on.len() * 9
+        };
+        let is_told = |found: &Found| is_period(found.pattern.clock.period_us(), 7 * DAY_US);
+        if !is_known
+            && !findings.patterns.iter().any(is_told)
+            && !best.as_ref().is_some_and(is_simple)
+            && let Some(found) = unlisted(samples, &findings.rest, &search.grids, alpha)
+        {
+            findings.add(samples, found);
+            continue;
+        }
+        let Some(found) = best else {
             break;
         };
         if found.p > alpha {
@@ -126,6 +139,13 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
             .filter(|found| found.pattern.form.duty() > 0.2);
     }
     findings
+}
+
+/// Returns whether a pattern is an event at a fixed time of a calendar, or after a job's runs.
+fn is_of_calendar(pattern: &Pattern) -> bool {
+    let is_one = |calendar: &i64| is_period(pattern.clock.period_us(), *calendar);
+    pattern.class.is_some()
+        || matches!(pattern.form, Form::Box { .. }) && CALENDARS_US.iter().any(is_one)
 }
 
 /// The noise of one variant of a grid's values, and the innovations with their prefix sums.
@@ -240,13 +260,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the best pattern. Its probability by chance need not be known any more exactly than that it exceeds `alpha`.
-    fn best(
-        self,
-        samples: &Samples,
-        classes: &[Class],
-        alpha: f64,
-        seed: u64,
-    ) -> Option<Found> {
+    fn best(&self, samples: &Samples, classes: &[Class], alpha: f64, seed: u64) -> Option<Found> {
         let (own, others) =
             rayon::join(|| self.best_period(), || self.best_of_other_zones(samples));
         let (own, zones) = self.best_in_any_zone(samples, own, others);
