@@ -6,7 +6,7 @@ use super::extent::{bounded, is_supported, onsets_of};
 use super::forms::{each_form, from_zone, with_best_form, with_best_form_in_zone};
 use super::found::{Findings, Found, ZoneFit};
 use super::likelihood::{common_grid, likeliest, likelihood};
-use super::located::{located, unlisted};
+use super::located::{Fixed, located, unlisted};
 use super::refine::refine;
 use super::size::{HARMONICS_MAX, fit, grid_to_fit};
 use super::together::fit_together;
@@ -76,18 +76,20 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
         }
         let search = Search::new(samples, &findings.rest, classes, CYCLES_MIN..f64::INFINITY);
         let best = search.best(samples, classes, alpha, seed.wrapping_add(number as u64));
-        // A fixed time of the calendar is simpler if it holds nearly always. Nothing else is: of large events anywhere in a
-        // window, some are at the same time, and others every other week.
-        let is_simple = |found: &Found| {
-            let on = found.active_onsets(samples);
-            let shown = on.iter().filter(|(_, gain)| *gain > 0.0).count();
-            found.p <= alpha && is_of_calendar(&found.pattern) && shown * 10 >= on.len() * 9
+        // A fixed time of the calendar is simpler, but for windows of the week in which hardly any two events are at the same
+        // time. Nothing else is: of large events anywhere in a window, some are at the same time, and others every other week.
+        let is_weekly = |found: &Found| is_period(found.pattern.clock.period_us(), 7 * DAY_US);
+        // By the clocks of another zone, a fixed time is not the same in each week.
+        let is_plainly_weekly = |found: &Found| {
+            is_weekly(found) && found.zones.is_empty() && found.pattern.clock.zone().is_none()
         };
-        let is_told = |found: &Found| is_period(found.pattern.clock.period_us(), 7 * DAY_US);
+        let simple =
+            (best.as_ref()).filter(|found| found.p <= alpha && is_of_calendar(&found.pattern));
+        let fixed = simple.map_or(Fixed::AsSamplesTell, |_| Fixed::MostOfEach);
         if !is_known
-            && !findings.patterns.iter().any(is_told)
-            && !best.as_ref().is_some_and(is_simple)
-            && let Some(found) = unlisted(samples, &findings.rest, &search.grids, alpha)
+            && !findings.patterns.iter().any(is_weekly)
+            && simple.is_none_or(is_plainly_weekly)
+            && let Some(found) = unlisted(samples, &findings.rest, &search.grids, fixed, alpha)
         {
             findings.add(samples, found);
             continue;

@@ -43,11 +43,21 @@ pub(super) fn located(
     moving_pattern(&found, samples, values, class, fixed)
 }
 
+/// Which events a fixed period explains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fixed {
+    /// Those that are as near to each other as samples tell.
+    AsSamplesTell,
+    /// Those of which most of each is at the same time.
+    MostOfEach,
+}
+
 /// Returns a pattern of events that are located in a window of each week that is no job's, if there is one.
 pub(super) fn unlisted(
     samples: &Samples,
     values: &[f64],
     grids: &[Grid],
+    fixed: Fixed,
     alpha: f64,
 ) -> Option<Found> {
     let classes = windows_of_week(grids, &samples.offsets);
@@ -55,7 +65,12 @@ pub(super) fn unlisted(
     let times_us = &samples.times_us;
     let mut found = locate(times_us, values, samples.gap_us, &classes, alpha / trials)?;
     found.nats -= trials.ln();
-    let mut found = moving_pattern(&found, samples, values, &classes[found.class], 0.0)?;
+    let fixed_us = match fixed {
+        Fixed::AsSamplesTell => 0.0,
+        Fixed::MostOfEach => f64::INFINITY,
+    };
+    let class = &classes[found.class];
+    let mut found = moving_pattern(&found, samples, values, class, fixed_us)?;
     found.pattern.class = None;
     // Where its own window is, its events tell.
     if let Clock::Runs {

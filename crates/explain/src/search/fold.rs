@@ -370,7 +370,7 @@ mod tests {
 
     fn folded(bins: usize, phi: f64, form: Form, at: usize) -> Fold {
         let value = |j: usize| form.at((((j + bins - at) % bins) as f64 + 0.5) / bins as f64);
-        let follows = |i: usize| (i / bins * 7 + i % bins) % 11 != 0;
+        let follows = |i: usize| !(i / bins * 7 + i % bins).is_multiple_of(11);
         let mut white: Vec<f64> = (0..20 * bins)
             .map(|i| match (value(i % bins), follows(i)) {
                 (now, true) => now - phi * value((i + bins - 1) % bins),
