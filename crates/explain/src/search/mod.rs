@@ -5,5 +5,4 @@ pub(crate) mod fold;
 mod moving;
 pub(crate) mod periods;
 pub(crate) mod runs;
-pub(crate) mod weekly;
 pub(crate) mod windows;
