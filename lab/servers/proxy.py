@@ -3,7 +3,7 @@
 
     proxy.py URL [--certificate FILE] [--credentials FILE] [--keep DIR] [--root]
 
-It prints its own URL and exits at the end of its standard input. GET requests are forwarded, and the
+It prints its own URL and exits at the end of its standard input. Requests are forwarded, and the
 server's responses returned.
 
 - --certificate: a PEM file with key and certificate; without it the proxy speaks plain HTTP.
@@ -168,6 +168,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             # The client has closed the connection.
             self.close_connection = True
+
+    def forward(self):
+        """Forwards a request that is no question, without faults."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        kept = {name: self.headers[name] for name in ("Content-Type", "Accept") if self.headers[name]}
+        request = urllib.request.Request(self.server.upstream + self.path, body or None, kept, method=self.command)
+        try:
+            with urllib.request.urlopen(request) as answer:
+                self.answer(answer.status, answer.read())
+        except urllib.error.HTTPError as error:
+            self.answer(error.code, error.read())
+
+    do_POST = do_PUT = do_DELETE = forward
 
     def log_message(self, *_):
         pass
