@@ -11,10 +11,11 @@ const NAME_CHARS_MAX: usize = 60;
 
 /// The fields that both products return in all versions; other fields are ignored.
 #[derive(Debug, Deserialize)]
-struct Health {
+pub(crate) struct Health {
     cluster_name: String,
-    status: Status,
-    timed_out: bool,
+    pub(crate) status: Status,
+    pub(crate) timed_out: bool,
+    pub(crate) number_of_pending_tasks: u64,
     number_of_nodes: u64,
     initializing_shards: u64,
     relocating_shards: u64,
@@ -23,7 +24,7 @@ struct Health {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Status {
+pub(crate) enum Status {
     Green,
     Yellow,
     Red,
@@ -50,14 +51,21 @@ pub enum GreenError {
 /// # Errors
 /// If the cluster is not green, its master does not respond, or the request fails.
 pub fn require_green(client: &Client, endpoint: &Endpoint) -> Result<String, GreenError> {
+    check_green(&health(client, endpoint)?)
+}
+
+/// Queries the cluster's health.
+///
+/// # Errors
+/// If the request fails, or the response is invalid.
+pub(crate) fn health(client: &Client, endpoint: &Endpoint) -> Result<Health, HttpError> {
     let response = client.get(endpoint, HEALTH)?;
     // 408 means that the server-side timeout expired; the usual body is included.
-    let health: Health = if response.status == 408 {
-        response.json()?
+    if response.status == 408 {
+        response.json()
     } else {
-        response.success()?.json()?
-    };
-    check_green(&health)
+        response.success()?.json()
+    }
 }
 
 fn check_green(health: &Health) -> Result<String, GreenError> {

@@ -5,9 +5,10 @@
 //! is in trouble.
 
 use crate::ask::AskError;
+use crate::green::{self, Health, Status};
 use crate::shards::ask_root;
 use bounded_http::{Client, Endpoint, ErrorKind, HttpError, Response, shown};
-use facts::cluster::{Flavour, HealthStatus, ServerVersion};
+use facts::cluster::{Flavour, ServerVersion};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ const REQUEST_BYTES: usize = 4 << 20;
 const RETRIES: u32 = 5;
 /// The wait before the first repetition; doubled each time.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-const BULK: &str = "/_bulk?filter_path=errors,items.*._id,items.*.status,items.*.result,items.*.error.type,items.*.error.reason";
+const BULK: &str = "/_bulk?filter_path=items.*._id,items.*.status,items.*.result,items.*.error.type,items.*.error.reason";
 /// Where a mapping has its version: below `_meta`.
 const VERSION: &str = "trimtab_version";
 
@@ -62,8 +63,10 @@ pub enum UploadError {
         /// What answered.
         found: String,
     },
-    /// An index would have to be made, and the cluster is not in a state for that.
-    #[error("{endpoint}: the index {index} is missing, and was not made: the cluster {why}")]
+    /// An index would have to be made or extended, and the cluster is not in a state for that.
+    #[error(
+        "{endpoint}: the index {index} is missing or outdated, and was left so: the cluster {why}"
+    )]
     NotNow {
         /// The URL.
         endpoint: String,
@@ -172,49 +175,63 @@ impl<'a> Upload<'a> {
             first_refusal: None,
             uploaded: Uploaded::default(),
         };
-        for index in indices.names {
-            upload.prepare(index, indices.template)?;
-        }
+        upload.prepare(indices)?;
         Ok(upload)
     }
 
-    fn prepare(&self, index: &str, template: &str) -> Result<(), UploadError> {
+    fn prepare(&self, indices: Indices<'_>) -> Result<(), UploadError> {
         // A template that is no JSON is a fault of the build, which tests notice.
-        let template: Value = serde_json::from_str(template).unwrap_or_default();
+        let template: Value = serde_json::from_str(indices.template).unwrap_or_default();
         let template = &template["template"];
         let wanted = version(&template["mappings"]);
-        let path = format!("/{index}/_mapping?filter_path=*.mappings._meta");
-        let answer = self.client.get(self.endpoint, &path)?;
-        if answer.status == 404 {
-            return self.create(index, template);
+        let mut changes = Vec::new();
+        for index in indices.names {
+            match self.version_of(index)? {
+                None => changes.push((index, Change::Create)),
+                Some(found) if found < wanted => changes.push((index, Change::Extend)),
+                Some(_) => {}
+            }
         }
-        // An alias may stand for several.
-        let found: HashMap<String, Value> = answer.success()?.json()?;
-        let found = found.values().map(|index| version(&index["mappings"]));
-        if found.min().unwrap_or_default() < wanted {
-            let path = format!("/{index}/_mapping");
-            let mapping = &template["mappings"];
-            self.client
-                .put_json(self.endpoint, &path, mapping)?
-                .success()?;
+        let Some((first, _)) = changes.first() else {
+            return Ok(());
+        };
+        // Before any of them: the first change is a task itself.
+        if let Some(why) = trouble(&green::health(self.client, self.endpoint)?) {
+            return Err(UploadError::NotNow {
+                endpoint: self.endpoint.to_string(),
+                index: (**first).to_owned(),
+                why,
+            });
+        }
+        for (index, change) in changes {
+            self.change(index, change, template)?;
         }
         Ok(())
     }
 
-    fn create(&self, index: &str, template: &Value) -> Result<(), UploadError> {
-        let path = "/_cluster/health?filter_path=status,number_of_pending_tasks,timed_out";
-        let health: Health = self.client.get_json(self.endpoint, path)?;
-        if let Some(why) = health.trouble() {
-            return Err(UploadError::NotNow {
-                endpoint: self.endpoint.to_string(),
-                index: index.to_owned(),
-                why,
-            });
+    /// The version of an index' mapping; `None` if there is no such index.
+    fn version_of(&self, index: &str) -> Result<Option<u64>, UploadError> {
+        let path = format!("/{index}/_mapping?filter_path=*.mappings._meta");
+        let answer = self.client.get(self.endpoint, &path)?;
+        if answer.status == 404 {
+            return Ok(None);
         }
-        let body = json!({"settings": template["settings"], "mappings": template["mappings"]});
-        let answer = self
-            .client
-            .put_json(self.endpoint, &format!("/{index}"), &body)?;
+        // An alias may stand for several.
+        let found: HashMap<String, Value> = answer.success()?.json()?;
+        let found = found.values().map(|index| version(&index["mappings"]));
+        Ok(Some(found.min().unwrap_or_default()))
+    }
+
+    fn change(&self, index: &str, change: Change, template: &Value) -> Result<(), UploadError> {
+        let (path, body) = match change {
+            Change::Create => {
+                let body =
+                    json!({"settings": template["settings"], "mappings": template["mappings"]});
+                (format!("/{index}"), body)
+            }
+            Change::Extend => (format!("/{index}/_mapping"), template["mappings"].clone()),
+        };
+        let answer = self.client.put_json(self.endpoint, &path, &body)?;
         // Somebody else was faster.
         let is_there = answer.status == 400
             && String::from_utf8_lossy(&answer.body).contains("resource_already_exists");
@@ -311,26 +328,23 @@ fn version(mappings: &Value) -> u64 {
     mappings["_meta"][VERSION].as_u64().unwrap_or_default()
 }
 
-#[derive(Deserialize)]
-struct Health {
-    status: HealthStatus,
-    number_of_pending_tasks: u64,
-    #[serde(default)]
-    timed_out: bool,
+/// What an index needs before documents are sent to it.
+#[derive(Clone, Copy)]
+enum Change {
+    Create,
+    Extend,
 }
 
-impl Health {
-    /// Why no index should be made now.
-    fn trouble(&self) -> Option<String> {
-        if self.timed_out {
-            return Some("has no master that answers in time".to_owned());
-        }
-        if self.status == HealthStatus::Red {
-            return Some("is red".to_owned());
-        }
-        let waiting = units::count(self.number_of_pending_tasks, "task");
-        (self.number_of_pending_tasks > 0).then(|| format!("has {waiting} waiting for its master"))
+/// Why nothing should be asked of the master now.
+fn trouble(health: &Health) -> Option<String> {
+    if health.timed_out {
+        return Some("has no master that answers in time".to_owned());
     }
+    if health.status == Status::Red {
+        return Some("is red".to_owned());
+    }
+    let waiting = units::count(health.number_of_pending_tasks, "task");
+    (health.number_of_pending_tasks > 0).then(|| format!("has {waiting} waiting for its master"))
 }
 
 #[derive(Deserialize)]

@@ -4,10 +4,25 @@ use bounded_http::{Client, Options};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+/// What a cluster says of its health.
+macro_rules! health {
+    ($status:literal, $tasks:literal, $timed_out:literal) => {
+        concat!(
+            r#"{"cluster_name":"logs","status":""#,
+            $status,
+            r#"","timed_out":"#,
+            $timed_out,
+            r#","number_of_nodes":3,"number_of_pending_tasks":"#,
+            $tasks,
+            r#","initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#
+        )
+    };
+}
+
 const TEMPLATE: &str = r#"{"template":{"settings":{"index":{"number_of_shards":1}},
     "mappings":{"_meta":{"trimtab_version":2},"properties":{"a":{"type":"keyword"}}}}}"#;
 const ROOT: &str = r#"{"cluster_name":"logs","version":{"number":"8.19.1"}}"#;
-const GREEN: &str = r#"{"status":"green","number_of_pending_tasks":0,"timed_out":false}"#;
+const GREEN: &str = health!("green", 0, false);
 
 /// Starts a server; `bulk` answers the documents, `mapping` and `health` the questions before.
 fn server(
@@ -91,9 +106,9 @@ fn a_missing_index_is_made_as_the_template_says_and_documents_are_counted() {
 
 #[test]
 fn no_index_is_made_in_a_cluster_that_is_red_or_has_tasks_waiting() {
-    let red = r#"{"status":"red","number_of_pending_tasks":0}"#;
-    let busy = r#"{"status":"yellow","number_of_pending_tasks":12}"#;
-    let headless = r#"{"status":"green","number_of_pending_tasks":0,"timed_out":true}"#;
+    let red = health!("red", 0, false);
+    let busy = health!("yellow", 12, false);
+    let headless = health!("green", 0, true);
     for (health, words) in [
         (red, "is red"),
         (busy, "12 tasks waiting"),
@@ -103,6 +118,9 @@ fn no_index_is_made_in_a_cluster_that_is_red_or_has_tasks_waiting() {
         let error = upload(&server, &["{}\n"]).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         assert!(!requests(&server).iter().any(|line| line.starts_with('P')));
+        let old = r#"{"trimtab-findings":{"mappings":{}}}"#;
+        let server = self::server((200, old), health, |_| panic!("nothing may be sent"));
+        assert!(upload(&server, &["{}\n"]).is_err());
     }
     // What is there is written to.
     let there = r#"{"trimtab-findings":{"mappings":{"_meta":{"trimtab_version":2}}}}"#;

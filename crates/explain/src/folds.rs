@@ -4,6 +4,7 @@
 //! tell which hosts may share a pattern, so that a few of each such group are read whole. Whether it recurs, and
 //! which job is behind it, only these tell: a folded week has no weeks.
 
+use crate::numbers::count_f64;
 use crate::statistics::median;
 use facts::series::{Better, FoldedWeek};
 use rayon::prelude::*;
@@ -177,11 +178,10 @@ fn clusters(places: &[Option<Place>], slots: usize) -> Vec<(usize, usize)> {
             _ => found.push(vec![middle]),
         }
     }
-    #[allow(clippy::cast_precision_loss)]
     let is_more_than_chance = |cluster: &Vec<usize>| {
         let span = cluster[cluster.len() - 1] - cluster[0] + 1 + 2 * NEAR;
-        let expected = middles.len() as f64 * span as f64 / slots as f64;
-        cluster.len() >= HOSTS_MIN && cluster.len() as f64 > expected + 6.0 * expected.sqrt()
+        let expected = count_f64(middles.len()) * count_f64(span) / count_f64(slots);
+        cluster.len() >= HOSTS_MIN && count_f64(cluster.len()) > expected + 6.0 * expected.sqrt()
     };
     found.retain(is_more_than_chance);
     found.sort_by_key(|cluster| std::cmp::Reverse(cluster.len()));

@@ -36,60 +36,45 @@ pub(super) fn read(
     let mut told = |done: usize, all: usize| {
         draw.show(&format!("folding the weeks of {by}: {done} of {all}"));
     };
-    let folds = match elastic::fold(client, endpoint, &query, times, &mut told) {
-        Ok(None) => None,
-        Ok(Some(folds)) => Some(folds),
-        // What cannot be folded is read as far as it goes.
-        Err(error @ (SourceError::Http(_) | SourceError::Empty { .. })) => return Err(error),
-        Err(error) => {
-            let mut reading = elastic::read(client, endpoint, &query, times, limits)?;
-            let what = format!("the weeks of all values of {by}");
-            let skipped = Skipped::new(what, error.to_string(), None);
-            reading.skipped.push(skipped);
-            return Ok(Many {
-                reading,
-                folded: None,
-            });
-        }
+    // What cannot be folded is read as far as it goes, which fails for the same reason if nothing answers.
+    let folds = elastic::fold(client, endpoint, &query, times, &mut told);
+    let folded = match &folds {
+        Ok(Some(folds)) => Some(compared(folds, better, endpoint, draw)),
+        Ok(None) | Err(_) => None,
     };
-    let Some(folds) = folds else {
-        let reading = elastic::read(client, endpoint, &query, times, limits)?;
-        return Ok(Many {
-            reading,
-            folded: None,
-        });
-    };
-    draw.show(&format!(
-        "comparing {}",
-        count(folds.weeks.len(), "folded week")
-    ));
-    tracing::info!(
-        values = folds.weeks.len(),
-        slots = folds.slots,
-        "{endpoint}: weeks folded"
-    );
-    let found = folded(&folds.weeks, better.or(folds.better));
-    for name in found.groups.iter().flat_map(|kin| &kin.shown) {
+    let shown = folded.iter().flat_map(|folded| &folded.groups);
+    for name in shown.flat_map(|kin| &kin.shown) {
         if !query.split_values.contains(name) {
             query.split_values.push(name.clone());
         }
     }
     let mut reading = elastic::read(client, endpoint, &query, times, limits)?;
-    let samples: usize = reading.series.iter().map(|one| one.values.len()).sum();
-    tracing::info!(samples, "{endpoint}: curves read whole");
-    reading.warnings.push(words(&folds, &found, &query, &by));
-    // Said better by that.
-    reading
-        .skipped
-        .retain(|skipped| !skipped.what.starts_with("further values"));
-    Ok(Many {
-        reading,
-        folded: Some(found),
-    })
+    match (folds, &folded) {
+        (Ok(Some(folds)), Some(folded)) => {
+            let samples: usize = reading.series.iter().map(|one| one.values.len()).sum();
+            tracing::info!(samples, "{endpoint}: curves read whole");
+            reading.warnings.push(words(&folds, folded, &query, &by));
+        }
+        (Err(error), _) => {
+            let what = format!("the weeks of all values of {by}");
+            let skipped = Skipped::new(what, error.to_string(), None);
+            reading.skipped.push(skipped);
+        }
+        (Ok(_), _) => {}
+    }
+    Ok(Many { reading, folded })
+}
+
+fn compared(folds: &Folds, better: Option<Better>, endpoint: &Endpoint, draw: &mut Draw) -> Folded {
+    let weeks = count(folds.weeks.len(), "folded week");
+    draw.show(&format!("comparing {weeks}"));
+    let slots = folds.slots;
+    tracing::info!(slots, "{endpoint}: {weeks}");
+    folded(&folds.weeks, better.or(folds.better))
 }
 
 fn words(folds: &Folds, found: &Folded, query: &Query, by: &str) -> String {
-    let all = units::count::counted(folds.weeks.len(), "value", "values");
+    let all = count(folds.weeks.len(), "value");
     let more = if folds.is_cut { ", and not all" } else { "" };
     if found.groups.is_empty() {
         return format!(
