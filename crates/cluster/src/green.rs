@@ -15,7 +15,8 @@ pub(crate) struct Health {
     cluster_name: String,
     pub(crate) status: Status,
     pub(crate) timed_out: bool,
-    pub(crate) number_of_pending_tasks: u64,
+    /// `None` before Elasticsearch 1.5, and where a proxy filters the response.
+    pub(crate) number_of_pending_tasks: Option<u64>,
     number_of_nodes: u64,
     initializing_shards: u64,
     relocating_shards: u64,
@@ -141,6 +142,12 @@ mod tests {
         let client = Client::new(Options::default()).unwrap();
         let endpoint = Endpoint::parse(&server.url("/")).unwrap();
         require_green(&client, &endpoint)
+    }
+
+    #[test]
+    fn a_response_without_the_pending_tasks_says_whether_it_is_green() {
+        let filtered = body("green", 0, 0, false).replace(r#""number_of_pending_tasks":0,"#, "");
+        assert_eq!(ask(200, &filtered).unwrap(), "\"logs\"");
     }
 
     #[test]

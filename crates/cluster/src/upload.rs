@@ -343,8 +343,14 @@ fn trouble(health: &Health) -> Option<String> {
     if health.status == Status::Red {
         return Some("is red".to_owned());
     }
-    let waiting = units::count(health.number_of_pending_tasks, "task");
-    (health.number_of_pending_tasks > 0).then(|| format!("has {waiting} waiting for its master"))
+    match health.number_of_pending_tasks {
+        Some(0) => None,
+        Some(tasks) => {
+            let waiting = units::count(tasks, "task");
+            Some(format!("has {waiting} waiting for its master"))
+        }
+        None => Some("does not say how many tasks wait for its master".to_owned()),
+    }
 }
 
 #[derive(Deserialize)]

@@ -109,9 +109,11 @@ fn no_index_is_made_in_a_cluster_that_is_red_or_has_tasks_waiting() {
     let red = health!("red", 0, false);
     let busy = health!("yellow", 12, false);
     let headless = health!("green", 0, true);
+    let silent = health!("green", "null", false);
     for (health, words) in [
         (red, "is red"),
         (busy, "12 tasks waiting"),
+        (silent, "does not say how many tasks wait"),
         (headless, "no master"),
     ] {
         let server = server((404, "{}"), health, |_| panic!("nothing may be sent"));
