@@ -54,8 +54,10 @@ sends() { # WORDS BUNDLES...: to the server, with --to
     local began=$SECONDS
     "$trimtab" check "${@/#/--bundle=}" --to "$url" --exit-zero >"$top/out" 2>"$top/err"
     local code=$?
-    echo "  $(tail -n 1 "$top/err"), $((SECONDS - began)) s"
-    [ $code = 0 ] && tr -s ' \n' ' ' <"$top/err" | grep -qE -- "$words"
+    local said
+    said=$(tr -s ' \n' ' ' <"$top/err" | tr -d ,)
+    echo "  $(grep -oE '[^ ]+ [^ ]+ created .*' <<<"$said"), $((SECONDS - began)) s"
+    [ $code = 0 ] && grep -qE -- "$words" <<<"$said"
 }
 refuses() { # WORDS BUNDLE
     "$trimtab" check --bundle "$2" --to "$url" --exit-zero >"$top/out" 2>"$top/err"

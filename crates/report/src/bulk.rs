@@ -6,13 +6,14 @@
 //! ones replace older ones. A finding keeps the time at which it was first sent (`event.start`). Where a rule
 //! finds nothing any more its document is deleted; where it could not look, the document stays as it is.
 
-use crate::check::{CheckReport, CheckedHost, Counts, distribution};
+use crate::by_host::ByHost;
+use crate::check::{CheckReport, CheckedHost, Counts, Suppressed, distribution};
 use crate::coverage::Coverage;
 use crate::views::cluster;
 use facts::{Cluster, Finding, Severity, Skipped};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::convert::Infallible;
 use units::escape::escape_json;
 
@@ -49,39 +50,34 @@ pub fn actions<E>(
     take: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut lines = Actions { take };
-    let about_cluster: HashMap<&str, bool> = report
-        .rule_docs
-        .iter()
-        .map(|rule| (rule.id.as_str(), rule.is_about_cluster))
-        .collect();
-    let rules = |of_cluster: bool| -> Vec<&str> {
-        let rules = report.rules_run.iter().copied();
-        rules
-            .filter(|rule| about_cluster.get(rule).copied().unwrap_or(false) == of_cluster)
-            .collect()
-    };
-    let several = report.hosts.len() > 1;
-    let of_hosts = rules(false);
+    let by_host = ByHost::of(report);
+    let mut suppressed: HashMap<(Option<&str>, bool), usize> = HashMap::new();
+    for Suppressed { finding, .. } in report.suppressed {
+        let place = (finding.host.as_deref(), finding.cluster.is_some());
+        *suppressed.entry(place).or_default() += 1;
+    }
+    let suppressed = |place, of_cluster| suppressed.get(&(place, of_cluster)).copied().unwrap_or(0);
     for checked in &report.hosts {
         let place = Place {
             id: id_of("host", &checked.name),
-            name: several.then_some(checked.name.as_str()),
+            name: by_host.place(&checked.name),
             about: about_host(checked),
             read_at: checked.host.read_at,
             source: &checked.source,
             unread: &checked.host.skipped,
-            rules: &of_hosts,
+            rules: by_host.host_rules(),
+            by_host: &by_host,
+            suppressed: suppressed(by_host.place(&checked.name), false),
         };
-        let findings: Vec<&Finding> = report.findings_on(&checked.name).collect();
-        let coverage = report.coverage_on(&checked.name);
-        let mut document = place.document(report, &findings, coverage);
+        let findings = by_host.findings(&checked.name);
+        let coverage = by_host.coverage(&checked.name);
+        let mut document = place.document(report, findings, coverage);
         document["trimtab"]["stores"] = stores(checked);
         lines.update(HOSTS_INDEX, &place.id, &document, None)?;
-        place.findings(report, &findings, &mut lines)?;
+        place.findings(report, findings, &mut lines)?;
     }
     if let Some(cluster) = report.cluster {
         let name = cluster::name(cluster);
-        let of_cluster = rules(true);
         let place = Place {
             id: id_of("cluster", name),
             name: None,
@@ -89,17 +85,15 @@ pub fn actions<E>(
             read_at: cluster.read_at,
             source: &cluster.endpoint,
             unread: &cluster.skipped,
-            rules: &of_cluster,
+            rules: by_host.cluster_rules(),
+            by_host: &by_host,
+            suppressed: suppressed(None, true),
         };
         let findings = report.findings.iter();
         let findings: Vec<&Finding> = findings
             .filter(|finding| finding.cluster.is_some())
             .collect();
-        let coverage = Coverage {
-            rules: of_cluster.len() as u64,
-            undecided: place.undecided(report).len() as u64,
-            ..Coverage::default()
-        };
+        let coverage = by_host.coverage_of_cluster();
         let document = place.document(report, &findings, coverage);
         lines.update(HOSTS_INDEX, &place.id, &document, None)?;
         place.findings(report, &findings, &mut lines)?;
@@ -121,17 +115,16 @@ struct Place<'a> {
     unread: &'a [Skipped],
     /// The rules that ran on it.
     rules: &'a [&'a str],
+    by_host: &'a ByHost<'a, 'a>,
+    /// Number of findings about it that the configuration accepts.
+    suppressed: usize,
 }
 
 impl Place<'_> {
     /// The rules that could not decide anything here.
-    fn undecided<'r>(&self, report: &CheckReport<'r>) -> HashSet<&'r str> {
-        let skipped = report.skipped.iter();
-        skipped
-            .filter(|skipped| skipped.host.as_deref() == self.name)
-            .map(|skipped| skipped.what.as_str())
-            .filter(|what| self.rules.contains(what))
-            .collect()
+    fn undecided(&self) -> impl Iterator<Item = &str> {
+        let rules = self.rules.iter().copied();
+        rules.filter(|rule| self.by_host.is_undecided(self.name, rule))
     }
 
     fn common(&self, report: &CheckReport<'_>, dataset: &str) -> Value {
@@ -151,14 +144,10 @@ impl Place<'_> {
     ) -> Value {
         let mut document = self.common(report, "trimtab.hosts");
         let unread = self.unread.iter().map(|skipped| skipped.what.as_str());
-        let mut skipped: Vec<&str> = unread.chain(self.undecided(report)).collect();
+        let mut skipped: Vec<&str> = unread.chain(self.undecided()).collect();
         skipped.sort_unstable();
         skipped.dedup();
         skipped.truncate(LIST_MAX);
-        let suppressed = report.suppressed.iter().filter(|suppressed| {
-            suppressed.finding.host.as_deref() == self.name
-                && suppressed.finding.cluster.is_some() == self.id.starts_with("cluster:")
-        });
         let counts = Counts::of(findings.iter().copied());
         let worst = findings.iter().map(|finding| finding.severity).max();
         document["event"]["severity"] = json!(worst.map_or(0, severity_number));
@@ -166,7 +155,7 @@ impl Place<'_> {
             "source": self.source,
             "severity": worst.map(Severity::as_str),
             "findings": counts,
-            "suppressed": suppressed.count(),
+            "suppressed": self.suppressed,
             "could_tell": !coverage.is_mostly_blind(),
             "rules": {"run": coverage.rules, "undecided": coverage.undecided},
             "filesystems": {"seen": coverage.filesystems, "unread": coverage.filesystems_unread},
@@ -181,7 +170,6 @@ impl Place<'_> {
         findings: &[&Finding],
         lines: &mut Actions<impl FnMut(&str) -> Result<(), E>>,
     ) -> Result<(), E> {
-        let undecided = self.undecided(report);
         for rule in self.rules {
             let id = format!("{}/{rule}", self.id);
             let of_rule = findings.iter().filter(|finding| finding.rule == *rule);
@@ -190,7 +178,7 @@ impl Place<'_> {
                 let mut first = document.clone();
                 first["event"]["start"] = json!(self.read_at);
                 lines.update(FINDINGS_INDEX, &id, &document, Some(&first))?;
-            } else if !undecided.contains(rule) {
+            } else if !self.by_host.is_undecided(self.name, rule) {
                 lines.delete(FINDINGS_INDEX, &id)?;
             }
         }

@@ -1,3 +1,4 @@
+use crate::by_host::ByHost;
 use crate::coverage::Coverage;
 use crate::shared::{self, HOSTS_MIN};
 use crate::views::cluster;
@@ -8,7 +9,6 @@ use rules::Meetings;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
-use std::collections::HashSet;
 use std::sync::LazyLock;
 use units::{count, list};
 
@@ -132,13 +132,6 @@ impl<'a> CheckReport<'a> {
         self.only_host().map_or(&NO_HOST, |checked| checked.host)
     }
 
-    /// Returns the findings about a host.
-    pub(crate) fn findings_on(&self, name: &str) -> impl Iterator<Item = &'a Finding> {
-        self.findings.iter().filter(move |finding| {
-            finding.cluster.is_none() && finding.host.as_deref().is_none_or(|host| host == name)
-        })
-    }
-
     /// Counts findings by severity; suppressed ones do not count.
     pub fn counts(&self) -> Counts {
         Counts::of(self.findings)
@@ -146,49 +139,7 @@ impl<'a> CheckReport<'a> {
 
     /// Counts the rules that ran, and those that could not decide anything.
     pub fn coverage(&self) -> Coverage {
-        let hosts: Vec<Option<&str>> = match self.hosts.as_slice() {
-            [] | [_] => vec![None],
-            several => several.iter().map(|host| Some(&*host.name)).collect(),
-        };
-        self.coverage_of(&hosts)
-    }
-
-    /// Counts the rules that ran on one of the hosts.
-    pub(crate) fn coverage_on(&self, name: &str) -> Coverage {
-        self.coverage_of(&[(self.hosts.len() > 1).then_some(name)])
-    }
-
-    fn coverage_of(&self, hosts: &[Option<&str>]) -> Coverage {
-        let skipped: HashSet<(Option<&str>, &str)> = self
-            .skipped
-            .iter()
-            .map(|skip| (skip.host.as_deref(), skip.what.as_str()))
-            .filter(|(host, _)| host.is_none() || hosts.contains(host))
-            .collect();
-        let cluster_rules: HashSet<&str> = self
-            .rule_docs
-            .iter()
-            .filter(|rule| rule.is_about_cluster)
-            .map(|rule| rule.id.as_str())
-            .collect();
-        let mut coverage = Coverage::default();
-        for checked in &self.hosts {
-            if hosts.contains(&None) || hosts.contains(&Some(checked.name.as_str())) {
-                coverage.add_filesystems(checked.host);
-            }
-        }
-        for &rule in self.rules_run {
-            let places: &[Option<&str>] = if cluster_rules.contains(rule) {
-                &[None]
-            } else {
-                hosts
-            };
-            for place in places {
-                coverage.rules += 1;
-                coverage.undecided += u64::from(skipped.contains(&(*place, rule)));
-            }
-        }
-        coverage
+        ByHost::of(self).coverage_of_all()
     }
 
     /// Returns what the check comes to.
@@ -589,8 +540,9 @@ mod tests {
             ..Coverage::default()
         };
         assert_eq!(report.coverage(), coverage(4, 1));
-        assert_eq!(report.coverage_on("db1"), coverage(2, 1));
-        assert_eq!(report.coverage_on("db2"), coverage(2, 0));
+        let by_host = ByHost::of(&report);
+        assert_eq!(by_host.coverage("db1"), coverage(2, 1));
+        assert_eq!(by_host.coverage("db2"), coverage(2, 0));
         assert_eq!(
             report.verdict(),
             "Nothing found on 2 hosts (db1 and db2); 1 check skipped"

@@ -1,5 +1,6 @@
 //! JSON document of `trimtab check --format json`, schema `trimtab.check/1`.
 
+use crate::by_host::ByHost;
 use crate::check::{CheckAnswer, CheckReport, CheckedHost, Counts, by_severity};
 use crate::coverage::Coverage;
 use crate::envelope::{Answer, Envelope};
@@ -236,8 +237,9 @@ impl<'a> CheckResult<'a> {
         let (mounts, mut without_stack) = mounts(host, &findings);
         let mut hosts = Vec::new();
         if report.hosts.len() > 1 {
+            let by_host = ByHost::of(report);
             for checked in &report.hosts {
-                let (row, without) = HostRow::of(report, checked);
+                let (row, without) = HostRow::of(&by_host, checked);
                 hosts.push(row);
                 without_stack += without;
             }
@@ -307,16 +309,16 @@ impl<'a> MeetingRow<'a> {
 
 impl<'a> HostRow<'a> {
     /// Returns a host, and the number of its mounts whose stack is left out.
-    fn of(report: &CheckReport<'a>, checked: &'a CheckedHost<'a>) -> (Self, usize) {
+    fn of(by_host: &ByHost<'_, 'a>, checked: &'a CheckedHost<'a>) -> (Self, usize) {
         let host = checked.host;
-        let mut findings: Vec<&Finding> = report.findings_on(&checked.name).collect();
+        let mut findings = by_host.findings(&checked.name).to_vec();
         findings.sort_by(|a, b| by_severity(a, b));
         let (mounts, without_stack) = mounts(host, &findings);
         let row = Self {
             name: &checked.name,
             source: &checked.source,
             read_at: host.read_at,
-            coverage: report.coverage_on(&checked.name),
+            coverage: by_host.coverage(&checked.name),
             platform: &host.platform,
             stores: host.stores.iter().map(StoreRow::of).collect(),
             mounts,

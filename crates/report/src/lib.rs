@@ -13,6 +13,7 @@
 //! them as `\u001b`, which means the same string.
 
 pub mod bulk;
+mod by_host;
 mod check;
 mod coverage;
 mod document;

@@ -5,6 +5,7 @@ use super::finding::{evidence, fix, level, prose};
 use super::fleet::{self, Fleet};
 use super::groups::{Group, Groups, describe_store};
 use super::{cluster, stack};
+use crate::by_host::ByHost;
 use crate::check::{
     CheckReport, CheckedHost, Counts, Suppressed, by_severity, describe_absence, describe_findings,
     severity_word,
@@ -30,8 +31,10 @@ const WHATS_MAX: usize = 6;
 
 /// Builds the page of a report.
 pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
+    let by_host = ByHost::of(report);
     let mut view = View {
         report,
+        by_host: &by_host,
         detail,
         shown_texts: Vec::new(),
         shortened: false,
@@ -112,6 +115,7 @@ struct ShownText<'a> {
 
 struct View<'r, 'a> {
     report: &'r CheckReport<'a>,
+    by_host: &'r ByHost<'r, 'a>,
     detail: Detail,
     shown_texts: Vec<ShownText<'a>>,
     /// Whether a note was shown without its evidence and commands.
@@ -162,7 +166,7 @@ impl<'a> View<'_, 'a> {
 
     /// Adds what many hosts share, which are alike, and what differs.
     fn fleet(&mut self) {
-        let fleet = Fleet::of(self.report, self.detail.brief);
+        let fleet = Fleet::of(self.report, self.by_host, self.detail.brief);
         let groups = shared::groups(self.report.findings);
         let (common, others): (Vec<_>, Vec<_>) =
             groups.iter().partition(|group| fleet.is_common(group));
@@ -202,8 +206,8 @@ impl<'a> View<'_, 'a> {
 
     /// Adds the section of one of several hosts.
     fn one_of_several(&mut self, host: &CheckedHost<'a>) {
-        let counts = Counts::of(self.report.findings_on(&host.name));
-        let coverage = self.report.coverage_on(&host.name);
+        let counts = Counts::of(self.by_host.findings(&host.name).iter().copied());
+        let coverage = self.by_host.coverage(&host.name);
         let found = describe_findings(counts).unwrap_or_else(|| describe_absence(coverage));
         let mut section = Section::new(&host.name);
         section.aside = format!("{found}; {}", host.about());
@@ -219,7 +223,7 @@ impl<'a> View<'_, 'a> {
 
     /// Builds the sections of a host's filesystems and jobs.
     fn host(&mut self, host: &CheckedHost<'a>) -> Vec<Block> {
-        let findings = self.report.findings_on(&host.name);
+        let findings = self.by_host.findings(&host.name).iter().copied();
         let groups = Groups::of(host.host, findings, self.detail.verbose);
         let mut blocks = Vec::new();
         for group in &groups.troubled {

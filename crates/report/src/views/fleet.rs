@@ -1,5 +1,6 @@
 //! Many hosts in one answer: what most of them share, once; which hosts are alike; then what differs.
 
+use crate::by_host::ByHost;
 use crate::check::{CheckReport, severity_word};
 use crate::shared::Shared;
 use facts::Severity;
@@ -41,7 +42,7 @@ type Kind<'k> = (Vec<(Reverse<Severity>, &'k str)>, String);
 
 /// The parts of a fleet's page that hold no finding.
 pub(crate) struct Fleet<'a> {
-    report: &'a CheckReport<'a>,
+    by_host: &'a ByHost<'a, 'a>,
     /// The hosts' names, as they were given.
     all: Vec<&'a str>,
     /// Maximum number of hosts named in one line.
@@ -50,9 +51,9 @@ pub(crate) struct Fleet<'a> {
 }
 
 impl<'a> Fleet<'a> {
-    pub fn of(report: &'a CheckReport<'a>, is_brief: bool) -> Self {
+    pub fn of(report: &'a CheckReport<'a>, by_host: &'a ByHost<'a, 'a>, is_brief: bool) -> Self {
         Self {
-            report,
+            by_host,
             all: report.hosts.iter().map(|host| host.name.as_str()).collect(),
             names_max: if is_brief { NAMES_MAX } else { PAGE_NAMES_MAX },
             is_brief,
@@ -98,7 +99,7 @@ impl<'a> Fleet<'a> {
 
     /// Returns how many rules had nothing to look at on a host.
     fn undecided(&self, host: &str) -> String {
-        let coverage = self.report.coverage_on(host);
+        let coverage = self.by_host.coverage(host);
         if coverage.is_mostly_blind() {
             format!("{}: could not tell", coverage.undecided)
         } else {

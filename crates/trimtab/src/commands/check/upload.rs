@@ -8,7 +8,7 @@ use crate::progress::Draw;
 use cluster::{Upload, UploadError, UploadIndices};
 use report::CheckReport;
 use report::bulk::{FINDINGS_INDEX, HOSTS_INDEX, INDEX_TEMPLATE};
-use units::count;
+use units::{count, grouped};
 
 /// Sends a report's findings, and says on standard error what became of them.
 ///
@@ -49,9 +49,9 @@ pub(super) fn send(
     draw.say(&format!(
         "{endpoint}: {} created, {} updated, {} deleted, {} unchanged",
         count(uploaded.created, "document"),
-        uploaded.updated,
-        uploaded.deleted,
-        uploaded.unchanged,
+        grouped(uploaded.updated),
+        grouped(uploaded.deleted),
+        grouped(uploaded.unchanged),
     ));
     Ok(())
 }

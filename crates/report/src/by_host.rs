@@ -1,0 +1,146 @@
+//! What a report holds about each of its hosts, found by name: reports have thousands of hosts.
+
+use crate::check::CheckReport;
+use crate::coverage::Coverage;
+use facts::{Finding, Host};
+use std::collections::{HashMap, HashSet};
+
+/// Values by a host's name; `None` stands for the only host, and for the cluster.
+struct Places<'a, T> {
+    unnamed: T,
+    named: HashMap<&'a str, T>,
+}
+
+impl<'a, T: Default> Places<'a, T> {
+    fn new() -> Self {
+        Self {
+            unnamed: T::default(),
+            named: HashMap::new(),
+        }
+    }
+
+    fn entry(&mut self, place: Option<&'a str>) -> &mut T {
+        match place {
+            Some(name) => self.named.entry(name).or_default(),
+            None => &mut self.unnamed,
+        }
+    }
+
+    fn get(&self, place: Option<&str>) -> Option<&T> {
+        place.map_or(Some(&self.unnamed), |name| self.named.get(name))
+    }
+}
+
+/// A report's findings and skipped rules by host.
+pub(crate) struct ByHost<'r, 'a> {
+    hosts: HashMap<&'r str, &'a Host>,
+    /// Without those about the cluster, in the report's order.
+    findings: Places<'a, Vec<&'a Finding>>,
+    skipped: Places<'a, HashSet<&'a str>>,
+    /// The rules that ran on hosts.
+    host_rules: Vec<&'a str>,
+    /// The rules that ran on the cluster.
+    cluster_rules: Vec<&'a str>,
+}
+
+impl<'r, 'a> ByHost<'r, 'a> {
+    pub fn of(report: &'r CheckReport<'a>) -> Self {
+        let mut findings: Places<'_, Vec<&Finding>> = Places::new();
+        for finding in report.findings {
+            if finding.cluster.is_none() {
+                let place = finding.host.as_deref();
+                findings.entry(place).push(finding);
+            }
+        }
+        let mut skipped: Places<'_, HashSet<&str>> = Places::new();
+        for skip in report.skipped {
+            let place = skip.host.as_deref();
+            skipped.entry(place).insert(&skip.what);
+        }
+        let docs = report.rule_docs.iter();
+        let about_cluster: HashSet<&str> = docs
+            .filter(|rule| rule.is_about_cluster)
+            .map(|rule| rule.id.as_str())
+            .collect();
+        let (cluster_rules, host_rules) = report
+            .rules_run
+            .iter()
+            .copied()
+            .partition(|rule| about_cluster.contains(rule));
+        let hosts = report.hosts.iter();
+        Self {
+            hosts: hosts
+                .map(|checked| (checked.name.as_str(), checked.host))
+                .collect(),
+            findings,
+            skipped,
+            host_rules,
+            cluster_rules,
+        }
+    }
+
+    /// The rules that ran on each host.
+    pub fn host_rules(&self) -> &[&'a str] {
+        &self.host_rules
+    }
+
+    /// The rules that ran on the cluster.
+    pub fn cluster_rules(&self) -> &[&'a str] {
+        &self.cluster_rules
+    }
+
+    /// Returns a host's name in findings and skipped checks, which only one of several has.
+    pub fn place<'n>(&self, name: &'n str) -> Option<&'n str> {
+        (self.hosts.len() > 1).then_some(name)
+    }
+
+    /// Returns the findings about a host.
+    pub fn findings(&self, name: &str) -> &[&'a Finding] {
+        self.findings
+            .get(self.place(name))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a rule had nothing to look at.
+    pub fn is_undecided(&self, place: Option<&str>, rule: &str) -> bool {
+        self.skipped
+            .get(place)
+            .is_some_and(|skipped| skipped.contains(rule))
+    }
+
+    /// Counts the rules that ran on a host and on the cluster, and those that could not decide anything.
+    pub fn coverage(&self, name: &str) -> Coverage {
+        let mut coverage = self.coverage_of_cluster();
+        self.add(&mut coverage, self.place(name), &self.host_rules);
+        if let Some(host) = self.hosts.get(name) {
+            coverage.add_filesystems(host);
+        }
+        coverage
+    }
+
+    /// Counts the rules that ran on the cluster.
+    pub fn coverage_of_cluster(&self) -> Coverage {
+        let mut coverage = Coverage::default();
+        self.add(&mut coverage, None, &self.cluster_rules);
+        coverage
+    }
+
+    /// Counts them on all hosts, and on the cluster once.
+    pub fn coverage_of_all(&self) -> Coverage {
+        let mut coverage = self.coverage_of_cluster();
+        if self.hosts.is_empty() {
+            self.add(&mut coverage, None, &self.host_rules);
+        }
+        for (name, host) in &self.hosts {
+            self.add(&mut coverage, self.place(name), &self.host_rules);
+            coverage.add_filesystems(host);
+        }
+        coverage
+    }
+
+    fn add(&self, coverage: &mut Coverage, place: Option<&str>, rules: &[&str]) {
+        let undecided = rules.iter().filter(|rule| self.is_undecided(place, rule));
+        coverage.rules += rules.len() as u64;
+        coverage.undecided += undecided.count() as u64;
+    }
+}
