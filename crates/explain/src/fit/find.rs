@@ -6,12 +6,13 @@ use super::extent::{bounded, is_supported, onsets_of};
 use super::forms::{each_form, from_zone, with_best_form, with_best_form_in_zone};
 use super::found::{Findings, Found, ZoneFit};
 use super::likelihood::{common_grid, likeliest, likelihood};
-use super::located::located;
+use super::located::{Fixed, located, unlisted};
 use super::refine::refine;
 use super::size::{HARMONICS_MAX, fit, grid_to_fit};
 use super::together::fit_together;
 use super::weekdays::weekday_gain;
 use crate::calendar::other_zone::OtherZone;
+use crate::calendar::periods::{DAY_US, is_period};
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant, grids};
 use crate::model::noise::{Fit, Null, whiten};
@@ -70,16 +71,30 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
             .iter()
             .any(|found| found.located.is_some());
         if !is_known && let Some(found) = located(samples, &findings.rest, classes, alpha) {
-            let values = found.values(&samples.wall_us);
-            for (rest, value) in findings.rest.iter_mut().zip(values) {
-                *rest -= value;
-            }
-            findings.patterns.push(found);
+            findings.add(samples, found);
             continue;
         }
         let search = Search::new(samples, &findings.rest, classes, CYCLES_MIN..f64::INFINITY);
-        let seed = seed.wrapping_add(number as u64);
-        let Some(found) = search.best(samples, classes, alpha, seed) else {
+        let best = search.best(samples, classes, alpha, seed.wrapping_add(number as u64));
+        // A fixed time of the calendar is simpler, but for windows of the week in which hardly any two events are at the same
+        // time. Nothing else is: of large events anywhere in a window, some are at the same time, and others every other week.
+        let is_weekly = |found: &Found| is_period(found.pattern.clock.period_us(), 7 * DAY_US);
+        // By the clocks of another zone, a fixed time is not the same in each week.
+        let is_plainly_weekly = |found: &Found| {
+            is_weekly(found) && found.zones.is_empty() && found.pattern.clock.zone().is_none()
+        };
+        let simple =
+            (best.as_ref()).filter(|found| found.p <= alpha && is_of_calendar(&found.pattern));
+        let fixed = simple.map_or(Fixed::AsSamplesTell, |_| Fixed::MostOfEach);
+        if !is_known
+            && !findings.patterns.iter().any(is_weekly)
+            && simple.is_none_or(is_plainly_weekly)
+            && let Some(found) = unlisted(samples, &findings.rest, &search.grids, fixed, alpha)
+        {
+            findings.add(samples, found);
+            continue;
+        }
+        let Some(found) = best else {
             break;
         };
         if found.p > alpha {
@@ -126,6 +141,13 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
             .filter(|found| found.pattern.form.duty() > 0.2);
     }
     findings
+}
+
+/// Returns whether a pattern is an event at a fixed time of a calendar, or after a job's runs.
+fn is_of_calendar(pattern: &Pattern) -> bool {
+    let is_one = |calendar: &i64| is_period(pattern.clock.period_us(), *calendar);
+    pattern.class.is_some()
+        || matches!(pattern.form, Form::Box { .. }) && CALENDARS_US.iter().any(is_one)
 }
 
 /// The noise of one variant of a grid's values, and the innovations with their prefix sums.
@@ -240,7 +262,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the best pattern. Its probability by chance need not be known any more exactly than that it exceeds `alpha`.
-    fn best(self, samples: &Samples, classes: &[Class], alpha: f64, seed: u64) -> Option<Found> {
+    fn best(&self, samples: &Samples, classes: &[Class], alpha: f64, seed: u64) -> Option<Found> {
         let (own, others) =
             rayon::join(|| self.best_period(), || self.best_of_other_zones(samples));
         let (own, zones) = self.best_in_any_zone(samples, own, others);

@@ -105,6 +105,17 @@ pub(crate) struct Findings {
     pub rest: Vec<f64>,
 }
 
+impl Findings {
+    /// Adds a pattern, and removes it from the rest.
+    pub fn add(&mut self, samples: &Samples, found: Found) {
+        let values = found.values(&samples.wall_us);
+        for (rest, value) in self.rest.iter_mut().zip(values) {
+            *rest -= value;
+        }
+        self.patterns.push(found);
+    }
+}
+
 /// Returns whether it is smooth, as load is.
 pub(crate) fn is_wave(found: &Found) -> bool {
     found.pattern.form == Form::Wave

@@ -3,19 +3,22 @@
 use super::found::Found;
 use crate::calendar::periods::DAY_US;
 use crate::model::form::Form;
-use crate::model::grid::Variant;
+use crate::model::grid::{Grid, Variant};
 use crate::model::noise::Fit;
 use crate::model::pattern::{Clock, Pattern, Window};
 use crate::model::samples::Samples;
 use crate::numbers::{as_f64, count_f64};
 use crate::search::runs::Class;
+use crate::search::weekly::{WINDOWS, windows_of_week};
 use crate::search::windows::{Event, Located, locate};
 use crate::statistics::{median, quantile};
 use std::sync::Arc;
 
-/// Events whose places differ by less than this many sampling intervals, or this part of their windows, have a fixed place.
+/// Events whose places differ by less than this many sampling intervals, or this part of their windows and of their own length,
+/// have a fixed place.
 const FIXED_GAPS: f64 = 1.2;
 const FIXED_SHARE: f64 = 0.2;
+const FIXED_LENGTH: f64 = 0.5;
 /// The larger events, by their quantile, are at most so many times as large as most.
 const LARGE: f64 = 0.9;
 const UNLIKE: f64 = 5.0;
@@ -35,17 +38,68 @@ pub(super) fn located(
     alpha: f64,
 ) -> Option<Found> {
     let found = locate(&samples.times_us, values, samples.gap_us, classes, alpha)?;
-    moving_pattern(&found, samples, values, classes)
+    let class = &classes[found.class];
+    let fixed = as_f64(class.width_us()) * FIXED_SHARE;
+    moving_pattern(&found, samples, values, class, fixed)
 }
 
-/// Returns the pattern of a class's events, unless a fixed period explains them.
+/// Which events a fixed period explains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fixed {
+    /// Those that are as near to each other as samples tell.
+    AsSamplesTell,
+    /// Those of which most of each is at the same time.
+    MostOfEach,
+}
+
+/// Returns a pattern of events that are located in a window of each week that is no job's, if there is one.
+pub(super) fn unlisted(
+    samples: &Samples,
+    values: &[f64],
+    grids: &[Grid],
+    fixed: Fixed,
+    alpha: f64,
+) -> Option<Found> {
+    let classes = windows_of_week(grids, &samples.offsets);
+    let trials = count_f64(WINDOWS);
+    let times_us = &samples.times_us;
+    let mut found = locate(times_us, values, samples.gap_us, &classes, alpha / trials)?;
+    found.nats -= trials.ln();
+    let fixed_us = match fixed {
+        Fixed::AsSamplesTell => 0.0,
+        Fixed::MostOfEach => f64::INFINITY,
+    };
+    let class = &classes[found.class];
+    let mut found = moving_pattern(&found, samples, values, class, fixed_us)?;
+    found.pattern.class = None;
+    // Where its own window is, its events tell.
+    if let Clock::Runs {
+        starts_us,
+        window: Some(window),
+        ..
+    } = &mut found.pattern.clock
+    {
+        let half = window.period_us / 2;
+        let first = window.last_us.0;
+        let after = |at: &i64| (at - first + half).rem_euclid(window.period_us) - half;
+        let (least, most) = (
+            starts_us.iter().map(after).min()?,
+            starts_us.iter().map(after).max()?,
+        );
+        window.last_us = (first + least, first + most + samples.gap_us);
+    }
+    Some(found)
+}
+
+/// Returns the pattern of a class's events, unless they are within so many microseconds of each period, and most of each is at the
+/// same time, or they are as near as samples tell: then a fixed period explains them.
 fn moving_pattern(
     found: &Located,
     samples: &Samples,
     values: &[f64],
-    classes: &[Class],
+    class: &Class,
+    fixed_us: f64,
 ) -> Option<Found> {
-    let class = &classes[found.class];
     let events: Vec<&Event> = found.runs.iter().filter_map(|run| run.1.as_ref()).collect();
     let onsets: Vec<i64> = events
         .iter()
@@ -53,7 +107,9 @@ fn moving_pattern(
         .collect();
     let period = calendar(class, samples);
     let known = as_f64(samples.gap_us + found.unclear_us) * FIXED_GAPS;
-    let narrow = (as_f64(class.width_us()) * FIXED_SHARE).max(known);
+    let lengths = events.iter().map(|event| count_f64(event.samples.len()));
+    let len_us = as_f64(samples.gap_us) * median(lengths.collect());
+    let narrow = fixed_us.min(len_us * FIXED_LENGTH).max(known);
     if period.is_some_and(|window| spread_us(&onsets, window.period_us) <= narrow) {
         return None;
     }

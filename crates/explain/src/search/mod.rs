@@ -5,4 +5,5 @@ pub(crate) mod fold;
 mod moving;
 pub(crate) mod periods;
 pub(crate) mod runs;
+pub(crate) mod weekly;
 pub(crate) mod windows;

@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Minimum number of runs with samples and controls.
-const RUNS_MIN: usize = 4;
+pub(super) const RUNS_MIN: usize = 4;
 /// Runs of a class that are compared, and controls of each, at most.
 const RUNS_MAX: usize = 150;
-const CONTROLS_MAX: usize = 40;
+pub(super) const CONTROLS_MAX: usize = 40;
 /// The nearest ones, of a job of every day: noise grows with load.
 const CONTROLS_OF_DAY: usize = 12;
 /// A job that runs at least this often is compared with the rest of the day.
@@ -628,11 +628,25 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// Returns the evidence of runs of which each has so many controls, so many of them as high as it, in nats, before trials: at
+/// the share of runs with an effect that fits best.
+pub(super) fn evidence_of_ranks(ranks: &[(usize, usize)]) -> f64 {
+    let ratio = |&(above, of): &(usize, usize)| {
+        TOP * (1.0 - TOP).powi(i32::try_from(above).unwrap_or(i32::MAX)) * count_f64(of + 1)
+    };
+    let ratios: Vec<f64> = ranks.iter().map(ratio).collect();
+    let with = |share: &f64| {
+        let of_run = |ratio: &f64| (1.0 - share + share * ratio).max(1e-9).ln();
+        ratios.iter().map(of_run).sum::<f64>()
+    };
+    SHARES.iter().map(with).fold(f64::MIN, f64::max)
+}
+
 impl Shown {
     /// The evidence at one length. `None` if nothing is clear. `noise` is what noise alone reaches in a window: on the slopes of
     /// load, windows show less than that.
     fn kind(&self, length: usize, larger: f64, noise: f64) -> Option<Kind> {
-        let mut ratios = Vec::with_capacity(self.runs.len());
+        let mut ranks = Vec::with_capacity(self.runs.len());
         let mut all = Vec::new();
         let mut high = Vec::new();
         for (own, controls) in self.runs.iter().zip(&self.controls) {
@@ -641,8 +655,7 @@ impl Shown {
                 .iter()
                 .filter(|control| control[length] >= own)
                 .count();
-            let of = count_f64(controls.len() + 1);
-            ratios.push(TOP * (1.0 - TOP).powi(i32::try_from(above).unwrap_or(i32::MAX)) * of);
+            ranks.push((above, controls.len()));
             if above == 0 {
                 high.push(own);
             }
@@ -651,13 +664,7 @@ impl Shown {
         if high.len() < SEEN_LEAST {
             return None;
         }
-        let nats = SHARES
-            .iter()
-            .map(|share| {
-                let of_run = |ratio: &f64| (1.0 - share + share * ratio).max(1e-9).ln();
-                ratios.iter().map(of_run).sum::<f64>()
-            })
-            .fold(f64::MIN, f64::max);
+        let nats = evidence_of_ranks(&ranks);
         let scale = robust_scale(&all);
         let usual_max = quantile(&mut all, 0.9).max(noise);
         let middle = quantile(&mut all, 0.5);

@@ -1,6 +1,7 @@
 //! Whole analyses of simulated series with a known truth.
 
 mod analysis;
+mod clearer;
 mod clocks;
 mod discards;
 mod disk_log;
