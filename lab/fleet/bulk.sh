@@ -55,7 +55,7 @@ sends() { # WORDS BUNDLES...: to the server, with --to
     "$trimtab" check "${@/#/--bundle=}" --to "$url" --exit-zero >"$top/out" 2>"$top/err"
     local code=$?
     local said
-    said=$(tr -s ' \n' ' ' <"$top/err" | tr -d ,)
+    said=$(tr -s ' \n' ' ' <"$top/err" | sed -E 's/([0-9]),([0-9])/\1\2/g')
     echo "  $(grep -oE '[^ ]+ [^ ]+ created .*' <<<"$said"), $((SECONDS - began)) s"
     [ $code = 0 ] && grep -qE -- "$words" <<<"$said"
 }

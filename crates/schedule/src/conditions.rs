@@ -4,7 +4,6 @@ use crate::Run;
 use facts::host::{EnabledState, Host, Job};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use std::cmp::Ordering;
 
 /// Default maximum number of runs in a forecast: an hourly job has 8,760 a year.
 pub const RUNS_MAX: usize = 10_000;
@@ -264,6 +263,8 @@ pub struct RhythmChange {
 
 /// Minimum number of consecutive intervals that make a rhythm.
 const RHYTHM_DISTANCES_MIN: usize = 3;
+/// Number of intervals, from the first on, whose median a rhythm has.
+const RHYTHM_DISTANCES_MAX: usize = 64;
 /// Intervals belong to the same rhythm if they differ by at most this fraction.
 const RHYTHM_TOLERANCE: f64 = 0.25;
 
@@ -281,11 +282,16 @@ pub fn rhythm_changes(runs: &[Run]) -> Vec<RhythmChange> {
     let mut start = 0;
     while start < distances.len() {
         let mut end = start + 1;
+        let mut sorted = vec![distances[start]];
         let mut middle = distances[start];
         while end < distances.len() && (distances[end] - middle).abs() <= RHYTHM_TOLERANCE * middle
         {
+            if sorted.len() < RHYTHM_DISTANCES_MAX {
+                let at = sorted.partition_point(|distance| *distance < distances[end]);
+                sorted.insert(at, distances[end]);
+                middle = sorted[sorted.len() / 2];
+            }
             end += 1;
-            middle = median(&distances[start..end.min(start + 64)]);
         }
         if end - start >= RHYTHM_DISTANCES_MIN {
             match rhythms.last_mut() {
@@ -306,12 +312,6 @@ pub fn rhythm_changes(runs: &[Run]) -> Vec<RhythmChange> {
             after_s: pair[1].2,
         })
         .collect()
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
-    sorted[sorted.len() / 2]
 }
 
 #[cfg(test)]

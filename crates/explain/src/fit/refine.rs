@@ -9,7 +9,8 @@ use crate::model::noise::{Fit, Null};
 use crate::model::pattern::{Clock, Pattern};
 use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::search::fold::{Fold, width_of};
-use crate::search::periods::{Candidate, Scratch, Task};
+use crate::search::periods::{Candidate, Task};
+use crate::search::scratch::Scratch;
 
 /// Loss of log-likelihood at the ends of a 95 % interval (half of chi-squared, 1 degree of freedom).
 const INTERVAL_LOSS: f64 = 3.84 / 2.0;

@@ -6,8 +6,9 @@
 //! is far better than all so far, and p is what B of them would give.
 
 use super::fold::Counts;
-use super::periods::{Scratch, Stretch, Task, limit_of};
+use super::periods::{Stretch, Task};
 use super::runs::{RunsTask, prefix_sums};
+use super::scratch::{Scratch, limit_of};
 use crate::model::grid::{Grid, Variant};
 use crate::model::noise::{Null, redden, resample, stream, whiten};
 use crate::numbers::count_f64;
@@ -19,6 +20,9 @@ const COUNT: usize = 99;
 const ENOUGH: usize = 5;
 /// Number of series simulated at once before counting how many were as good.
 const BATCH: usize = 10;
+/// The same for the first, and how many times the largest a statistic has to be for so few.
+const FEW: usize = 4;
+const CLEAR_TIMES_FEW: f64 = 10.0;
 /// If a statistic is this many times the largest that has been simulated, and the tail of these says that one as good is
 /// less likely than this, the others are not simulated. The tail alone would not do: in values with few large outliers,
 /// the maximum jumps when one more of them falls on the same phase.
@@ -92,7 +96,10 @@ fn chance(
     let as_good = |best: &[f64]| best.iter().filter(|&&found| found >= statistic).count();
     let mut clear = false;
     while best.len() < COUNT && as_good(&best) < ENOUGH && !clear {
-        let until = (best.len() + BATCH).min(COUNT);
+        let until = match best.len() {
+            0 => FEW,
+            simulated => ((simulated / BATCH + 1) * BATCH).min(COUNT),
+        };
         let batch = (best.len()..until).into_par_iter();
         best.par_extend(batch.map_init(Buffers::default, |buffers, number| {
             simulate(number, buffers)
@@ -114,7 +121,12 @@ fn chance(
 /// Whether a statistic is so much better than the simulated ones that no other one will be as good.
 fn is_clear(best: &[f64], statistic: f64) -> bool {
     let largest = best.iter().copied().fold(f64::MIN, f64::max);
-    statistic > largest.max(0.0) * CLEAR_TIMES && tail(best, statistic) < CLEAR_TAIL
+    let times = if best.len() < BATCH {
+        CLEAR_TIMES_FEW
+    } else {
+        CLEAR_TIMES
+    };
+    statistic > largest.max(0.0) * times && tail(best, statistic) < CLEAR_TAIL
 }
 
 /// Probability of a statistic in noise.

@@ -5,5 +5,6 @@ pub(crate) mod fold;
 mod moving;
 pub(crate) mod periods;
 pub(crate) mod runs;
+pub(crate) mod scratch;
 pub(crate) mod weekly;
 pub(crate) mod windows;

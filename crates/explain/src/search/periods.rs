@@ -6,6 +6,7 @@
 //! constant, minus the logarithm of the number of trials.
 
 use super::fold::{BOX_BINS, Best, Counts, Fold, SPIKE_BINS_MAX};
+use super::scratch::{Phase, Scratch};
 use crate::calendar::periods::{DAY_US, HOUR_US};
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
@@ -40,8 +41,6 @@ const PERIOD_FINEST_BINS: f64 = 2.5;
 /// A simulated candidate is not fitted exactly if its fold's gain, in nats, is so far below what the simulation shows already that
 /// an exact fit would hardly make up for it.
 const EXACT_MORE: f64 = 6.0;
-/// Number of parts whose folds serve many periods.
-const PARTS: u64 = 8;
 /// Larger searches are judged by their folds, without an exact fit.
 const EXACT_BINS_MAX: usize = 2_048;
 /// A slow form may be misplaced by its period divided by this, at either end.
@@ -51,14 +50,6 @@ const FOLD_BINS_MAX: usize = 20_160;
 /// Maximum number of bins of any fold, 200 MB for each thread: a month of seconds is shorter. Bursts of samples
 /// microseconds apart would ask for a bin for each microsecond between them.
 const BINS_MAX: f64 = 4e6;
-/// Caps on innovations in standard deviations, for slow and for sharp values.
-const INNOVATION_SIGMAS: [f64; 2] = [4.0, 12.0];
-
-/// Returns the cap on innovations of a variant, in standard deviations.
-pub(crate) fn limit_of(variant: Variant) -> f64 {
-    INNOVATION_SIGMAS[usize::from(variant == Variant::Sharp)]
-}
-
 /// A search: one variant of one grid's values, for one calendar period or blind.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
@@ -171,174 +162,6 @@ pub(crate) struct Stretch {
     place: usize,
     /// Number of bins.
     len: usize,
-}
-
-/// Phases of bins for a period, as fractions of 2^64, so that integer overflow corresponds to whole
-/// periods.
-#[derive(Debug, Clone, Copy)]
-struct Phase {
-    step: u64,
-    bins: usize,
-}
-
-impl Phase {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a period is 2 at least, and has few bins"
-    )]
-    fn new(period: f64) -> Self {
-        const TURN: f64 = 18_446_744_073_709_551_616.0;
-        Self {
-            step: (TURN / period) as u64,
-            bins: (period.round() as usize).max(3),
-        }
-    }
-
-    /// Returns the bin of the fold for the middle of a bin of the grid.
-    fn bin(self, at: u64) -> usize {
-        let turn = at.wrapping_mul(self.step).wrapping_add(self.step / 2);
-        (((turn >> 32) * self.bins as u64) >> 32) as usize
-    }
-
-    /// Returns the edge of the fold's bins that is nearest to the beginning of a bin of the grid.
-    fn edge(self, at: u64) -> usize {
-        let turn = at.wrapping_mul(self.step) >> 32;
-        let edge = (turn * self.bins as u64 + (1 << 31)) >> 32;
-        edge as usize % self.bins
-    }
-}
-
-/// Reusable search buffers.
-#[derive(Debug, Default)]
-pub(crate) struct Scratch {
-    fold: Fold,
-    /// What each filled bin tells of a form, and its number, counted from the first.
-    told: Vec<f64>,
-    at: Vec<u64>,
-    counts: Counts,
-    /// The likelihood of the values without any form, if forms are fitted exactly.
-    alone: Option<f64>,
-    parts: Parts,
-    regressors: [Vec<f64>; 2],
-}
-
-/// Folds of consecutive parts of the values. Periods that hardly differ fold a part alike: each only turns the parts to its own
-/// phases, and adds them up.
-#[derive(Debug, Default)]
-struct Parts {
-    /// The first bin of each.
-    firsts: Vec<u64>,
-    /// Their folds one after the other.
-    sums: Vec<f64>,
-    /// Number of bins of a fold.
-    bins: usize,
-    /// The shortest period that they serve.
-    shortest: f64,
-    /// A fold over two periods, so that none of the parts has to be divided.
-    twice: Vec<f64>,
-}
-
-impl Scratch {
-    /// Whitens values.
-    #[expect(clippy::cast_sign_loss, reason = "indices ascend")]
-    pub fn whiten(&mut self, variant: Variant, index: &[i64], values: &[f64], null: &Null) {
-        let limit = limit_of(variant);
-        let fresh = (1.0 - null.phi * null.phi).max(0.0).sqrt();
-        self.at.clear();
-        self.told.clear();
-        self.parts.bins = 0;
-        let follows = |i: usize| i > 0 && index[i] == index[i - 1] + 1;
-        let (mut before, mut pairs) = (0.0, 0);
-        for (i, (&bin, value)) in index.iter().zip(values).enumerate() {
-            let value = value - null.mean;
-            let innovation = if follows(i) {
-                pairs += 1;
-                value - null.phi * before
-            } else {
-                value * fresh
-            };
-            self.at.push((bin - index[0]) as u64);
-            self.told
-                .push((innovation / null.sigma).clamp(-limit, limit));
-            before = value;
-        }
-        self.counts = Counts {
-            pairs,
-            fresh: values.len() - pairs,
-            phi: null.phi,
-        };
-        self.counts.tell(&mut self.told, follows);
-    }
-
-    /// Folds the whitened values by a period.
-    pub fn fold(&mut self, period: f64) -> &mut Fold {
-        let phase = Phase::new(period);
-        self.fold.clear(phase.bins, self.counts);
-        for (&at, value) in self.at.iter().zip(&self.told) {
-            self.fold.sums[phase.bin(at)] += value;
-        }
-        self.fold.sum_up();
-        &mut self.fold
-    }
-
-    /// Does so for one of many periods, which are asked for from the longest to the shortest: to within about as many bins
-    /// as one differs from the next over all samples.
-    fn fold_next(&mut self, period: f64, slip: f64) -> &mut Fold {
-        let phase = Phase::new(period);
-        if self.parts.bins != phase.bins || period < self.parts.shortest {
-            self.fold_parts(period, slip);
-        }
-        let Parts {
-            firsts,
-            sums,
-            bins,
-            twice,
-            ..
-        } = &mut self.parts;
-        twice.clear();
-        twice.resize(*bins * 2, 0.0);
-        for (&first, part) in firsts.iter().zip(sums.chunks_exact(*bins)) {
-            for (sum, value) in twice[phase.edge(first)..].iter_mut().zip(part) {
-                *sum += value;
-            }
-        }
-        self.fold.clear(phase.bins, self.counts);
-        let (one, other) = twice.split_at(*bins);
-        for (sum, (one, other)) in self.fold.sums.iter_mut().zip(one.iter().zip(other)) {
-            *sum = one + other;
-        }
-        self.fold.sum_up();
-        &mut self.fold
-    }
-
-    /// Folds each part by a period that differs from this one, and from some shorter ones, by at most half of these bins over a
-    /// part.
-    fn fold_parts(&mut self, period: f64, slip: f64) {
-        let span = self.at.last().map_or(0, |last| last + 1);
-        let len = span.div_ceil(PARTS).max(1);
-        #[expect(clippy::cast_precision_loss, reason = "spans are below 2^52")]
-        let slip = 0.5 * slip / len as f64;
-        let bins = Phase::new(period).bins;
-        let phase = Phase {
-            bins,
-            ..Phase::new(period / (1.0 + slip))
-        };
-        let parts = &mut self.parts;
-        (parts.bins, parts.shortest) = (bins, period / (1.0 + 2.0 * slip));
-        parts.firsts.clear();
-        parts.sums.clear();
-        let mut until = 0;
-        for (&at, value) in self.at.iter().zip(&self.told) {
-            if at >= until {
-                parts.firsts.push(at);
-                parts.sums.resize(parts.firsts.len() * bins, 0.0);
-                until = (at / len + 1) * len;
-            }
-            let part = parts.firsts.len() - 1;
-            parts.sums[part * bins + phase.bin(at - parts.firsts[part])] += value;
-        }
-    }
 }
 
 impl Task {
