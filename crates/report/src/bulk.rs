@@ -50,7 +50,7 @@ pub fn actions<E>(
     take: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut lines = Actions { take };
-    let by_host = ByHost::of(report);
+    let by_host = report.by_host();
     let mut suppressed: HashMap<(Option<&str>, bool), usize> = HashMap::new();
     for Suppressed { finding, .. } in report.suppressed {
         let place = (finding.host.as_deref(), finding.cluster.is_some());

@@ -1,8 +1,7 @@
 //! What a report holds about each of its hosts, found by name: reports have thousands of hosts.
 
-use crate::check::CheckReport;
 use crate::coverage::Coverage;
-use facts::{Finding, Host};
+use facts::{Finding, Host, Skipped};
 use std::collections::{HashMap, HashSet};
 
 /// Values by a host's name; `None` stands for the only host, and for the cluster.
@@ -44,34 +43,28 @@ pub(crate) struct ByHost<'r, 'a> {
 }
 
 impl<'r, 'a> ByHost<'r, 'a> {
-    pub fn of(report: &'r CheckReport<'a>) -> Self {
+    /// Takes hosts by name, what was found and skipped on them, and the rules that ran on hosts and on the cluster.
+    pub fn new(
+        hosts: impl Iterator<Item = (&'r str, &'a Host)>,
+        all_findings: &'a [Finding],
+        all_skipped: &'a [Skipped],
+        host_rules: Vec<&'a str>,
+        cluster_rules: Vec<&'a str>,
+    ) -> Self {
         let mut findings: Places<'_, Vec<&Finding>> = Places::new();
-        for finding in report.findings {
+        for finding in all_findings {
             if finding.cluster.is_none() {
                 let place = finding.host.as_deref();
                 findings.entry(place).push(finding);
             }
         }
         let mut skipped: Places<'_, HashSet<&str>> = Places::new();
-        for skip in report.skipped {
+        for skip in all_skipped {
             let place = skip.host.as_deref();
             skipped.entry(place).insert(&skip.what);
         }
-        let docs = report.rule_docs.iter();
-        let about_cluster: HashSet<&str> = docs
-            .filter(|rule| rule.is_about_cluster)
-            .map(|rule| rule.id.as_str())
-            .collect();
-        let (cluster_rules, host_rules) = report
-            .rules_run
-            .iter()
-            .copied()
-            .partition(|rule| about_cluster.contains(rule));
-        let hosts = report.hosts.iter();
         Self {
-            hosts: hosts
-                .map(|checked| (checked.name.as_str(), checked.host))
-                .collect(),
+            hosts: hosts.collect(),
             findings,
             skipped,
             host_rules,

@@ -9,6 +9,7 @@ use rules::Meetings;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::sync::LazyLock;
 use units::{count, list};
 
@@ -139,7 +140,26 @@ impl<'a> CheckReport<'a> {
 
     /// Counts the rules that ran, and those that could not decide anything.
     pub fn coverage(&self) -> Coverage {
-        ByHost::of(self).coverage_of_all()
+        self.by_host().coverage_of_all()
+    }
+
+    /// Returns what it holds about each host.
+    pub(crate) fn by_host(&self) -> ByHost<'_, 'a> {
+        let docs = self.rule_docs.iter();
+        let about_cluster: HashSet<&str> = docs
+            .filter(|rule| rule.is_about_cluster)
+            .map(|rule| rule.id.as_str())
+            .collect();
+        let rules = self.rules_run.iter().copied();
+        let (cluster_rules, host_rules) = rules.partition(|rule| about_cluster.contains(rule));
+        let hosts = self.hosts.iter();
+        ByHost::new(
+            hosts.map(|checked| (checked.name.as_str(), checked.host)),
+            self.findings,
+            self.skipped,
+            host_rules,
+            cluster_rules,
+        )
     }
 
     /// Returns what the check comes to.
@@ -540,7 +560,7 @@ mod tests {
             ..Coverage::default()
         };
         assert_eq!(report.coverage(), coverage(4, 1));
-        let by_host = ByHost::of(&report);
+        let by_host = report.by_host();
         assert_eq!(by_host.coverage("db1"), coverage(2, 1));
         assert_eq!(by_host.coverage("db2"), coverage(2, 0));
         assert_eq!(

@@ -237,7 +237,7 @@ impl<'a> CheckResult<'a> {
         let (mounts, mut without_stack) = mounts(host, &findings);
         let mut hosts = Vec::new();
         if report.hosts.len() > 1 {
-            let by_host = ByHost::of(report);
+            let by_host = report.by_host();
             for checked in &report.hosts {
                 let (row, without) = HostRow::of(&by_host, checked);
                 hosts.push(row);

@@ -253,13 +253,13 @@ mod tests {
             gaps in proptest::collection::vec(prop_oneof![9 => Just(1u64), 1 => 2u64..30], 20..600),
         ) {
             let at: Vec<u64> = gaps.iter().scan(0, |at, gap| { let now = *at; *at += gap; Some(now) }).collect();
-            let mut scratch = Scratch { told: at.iter().map(|&at| 1.0 + (at % 7) as f64).collect(), at, ..Scratch::default() };
+            let mut scratch = Scratch { told: at.iter().map(|&at| 1.0 + as_f64((at % 7).cast_signed())).collect(), at, ..Scratch::default() };
             scratch.fold_parts(period, 1.0);
             let parts = &scratch.parts;
             let (all, folded): (f64, f64) = (scratch.told.iter().sum(), parts.sums.iter().sum());
             prop_assert!((all - folded).abs() < 1e-9 * all);
             let span = scratch.at[scratch.at.len() - 1] + 1;
-            let slip = 0.5 / span.div_ceil(PARTS).max(1) as f64;
+            let slip = 0.5 / as_f64(span.div_ceil(PARTS).max(1).cast_signed());
             let phase = Phase { bins: parts.bins, ..Phase::new(period / (1.0 + slip)) };
             let mut alone = vec![0.0; parts.sums.len()];
             for (at, value) in scratch.at.iter().zip(&scratch.told) {

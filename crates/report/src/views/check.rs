@@ -31,7 +31,7 @@ const WHATS_MAX: usize = 6;
 
 /// Builds the page of a report.
 pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
-    let by_host = ByHost::of(report);
+    let by_host = report.by_host();
     let mut view = View {
         report,
         by_host: &by_host,
