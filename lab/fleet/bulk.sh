@@ -108,7 +108,7 @@ for server in "$@"; do
         -d '{"settings":{"index.routing.allocation.require._name":"nobody","number_of_replicas":0}}' >"$top/out"
     ask '/_cluster/health?wait_for_status=red&timeout=5s' >"$top/out"
     expect "the cluster is red" grep -q '"status":"red"' "$top/out"
-    expect "no index is made while it is" refuses 'index trimtab-findings is missing or outdated, and was left so: the cluster is red' "$top/broken.tar.zst"
+    expect "no index is made while it is" refuses 'index trimtab-findings is missing or outdated, and was left alone: the cluster is red' "$top/broken.tar.zst"
     expect "none is there" [ "$(ask /trimtab-findings -o /dev/null -w '%{http_code}')" = 404 ]
     ask /lost -XDELETE >/dev/null
 

@@ -49,10 +49,10 @@ expect "it answers" [ $? = 0 ]
 crossed=$(sed -nE 's/.*(slots|samples)=([0-9]+).*/\2/p' "$top/err" | awk '{ sum += $1 } END { print sum + 0 }')
 head -n 12 "$top/out"
 echo "$(cat "$top/took"); $crossed values came over the network, $((crossed * 1000 / documents)) per mille of the documents"
-found=$(tr -s ' \n' ' ' <"$top/out" | grep -oE "[0-9,]+ of $hosts hosts: every week" | head -n 1 | tr -d , | cut -d' ' -f1)
+found=$(tr -s ' \n' ' ' <"$top/out" | grep -oE "[0-9,]+ of [0-9,]+ hosts: every week" | head -n 1 | tr -d , | cut -d' ' -f1)
 expect "most hosts are found that are affected" [ "${found:-0}" -ge $((affected * 95 / 100)) ]
 expect "and hardly another" [ "${found:-0}" -le $((affected + hosts / 50 + 1)) ]
 expect "the day and the job" says 'hosts: every week, (Sunday 23:|Monday 0[01]:)[0-9 a-zA-Z:]+ UTC; one job fits all: fstrim.timer\.'
-expect "what was not read whole is said" says 'compared by their folded weeks; read whole, for those that are alike: db[0-9]+'
+expect "what was not read whole is said" says 'compared by their folded weeks only; .*db[0-9]+ were read whole, as examples'
 echo "folds: $passed expectations met, $failed not"
 [ $failed = 0 ]

@@ -65,7 +65,7 @@ pub enum UploadError {
     },
     /// An index would have to be made or extended, and the cluster is not in a state for that.
     #[error(
-        "{endpoint}: the index {index} is missing or outdated, and was left so: the cluster {why}"
+        "{endpoint}: the index {index} is missing or outdated, and was left alone: the cluster {why}"
     )]
     NotNow {
         /// The URL.

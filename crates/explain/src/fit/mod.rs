@@ -1,5 +1,6 @@
 //! Exact fits of patterns, one by one and jointly.
 
+pub(crate) mod best;
 mod clear_box;
 pub(crate) mod extent;
 pub(crate) mod find;

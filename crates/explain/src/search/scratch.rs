@@ -15,6 +15,10 @@ pub(crate) fn limit_of(variant: Variant) -> f64 {
 
 /// Number of parts whose folds serve many periods.
 const PARTS: u64 = 8;
+/// A whole turn of a phase, and one of the upper half of its bits.
+const TURN: f64 = 18_446_744_073_709_551_616.0;
+const HALF_TURN: f64 = 4_294_967_296.0;
+
 /// Phases of bins for a period, as fractions of 2^64, so that integer overflow corresponds to whole
 /// periods.
 #[derive(Debug, Clone, Copy)]
@@ -22,10 +26,6 @@ pub(super) struct Phase {
     step: u64,
     pub bins: usize,
 }
-
-/// A whole turn, and one of half the bits.
-const TURN: f64 = 18_446_744_073_709_551_616.0;
-const HALF_TURN: f64 = 4_294_967_296.0;
 
 impl Phase {
     #[expect(
@@ -54,18 +54,17 @@ impl Phase {
         let within = as_f64((place & u64::from(u32::MAX)).cast_signed()) / HALF_TURN;
         // From one bin to the next, the place in a bin of the fold moves by this.
         let drift = as_f64(self.step.cast_signed()) * count_f64(self.bins) / TURN - 1.0;
-        let until_slip = if drift > 0.0 {
-            (1.0 - within) / drift
+        let len = if drift > 0.0 {
+            ((1.0 - within) / drift).ceil()
         } else {
-            within / -drift
+            (within / -drift).floor() + 1.0
         };
         let whole = self.bins - bin;
-        let len = if until_slip < count_f64(whole) {
-            as_count(until_slip.floor()) + 1
+        if len < count_f64(whole) {
+            (bin, as_count(len))
         } else {
-            whole
-        };
-        (bin, len.min(whole))
+            (bin, whole)
+        }
     }
 
     /// Returns the edge of the fold's bins that is nearest to the beginning of a bin of the grid.
@@ -184,8 +183,7 @@ impl Scratch {
     fn fold_parts(&mut self, period: f64, slip: f64) {
         let span = self.at.last().map_or(0, |last| last + 1);
         let len = span.div_ceil(PARTS).max(1);
-        #[expect(clippy::cast_precision_loss, reason = "spans are below 2^52")]
-        let slip = 0.5 * slip / len as f64;
+        let slip = 0.5 * slip / as_f64(len.cast_signed());
         let bins = Phase::new(period).bins;
         let phase = Phase {
             bins,

@@ -104,6 +104,7 @@ impl Tops {
 
     /// Returns the evidence of an hour of the week, counted from that of 1970-01-01, a Thursday.
     fn evidence(&self, from: usize) -> f64 {
+        // On either side; one in seven is the weekday itself.
         let days = CONTROLS_MAX * 7 / 12;
         let first = (from + HOURS - self.first) % HOURS;
         let ranks: Vec<(usize, usize)> = (first..self.by_hour.len())

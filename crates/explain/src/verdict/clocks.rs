@@ -2,7 +2,7 @@
 
 use super::result::Cycle;
 use crate::calendar::other_zone::OtherZone;
-use crate::fit::find::ZONE_BONUS;
+use crate::fit::best::ZONE_BONUS;
 use crate::fit::found::Found;
 use crate::model::samples::Samples;
 use jiff::Timestamp;

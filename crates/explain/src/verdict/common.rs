@@ -5,6 +5,7 @@ use super::result::{Common, Cycle, Kind, SeriesVerdict, Shape, Verdict};
 use crate::calendar::weekdays;
 use crate::folds::{Folded, Kin};
 use std::collections::{BTreeMap, BTreeSet};
+use units::count::grouped_usize;
 
 /// Periods that differ by no more than this share are the same.
 const PERIOD_SLACK: f64 = 0.02;
@@ -224,8 +225,9 @@ impl Group<'_> {
     ) -> String {
         let verdict = &self.first.verdict;
         let of = if hosts == hosts_of {
-            format!("All {hosts} {what}")
+            format!("All {} {what}", grouped_usize(hosts))
         } else {
+            let (hosts, hosts_of) = (grouped_usize(hosts), grouped_usize(hosts_of));
             format!("{hosts} of {hosts_of} {what}")
         };
         let often = match &verdict.weekdays {
@@ -389,7 +391,7 @@ mod tests {
         assert_eq!((found.hosts.len(), found.hosts_of), (300, 1000));
         assert_eq!(found.series.len(), 4);
         assert!(
-            found.sentence.starts_with("300 of 1000 hosts: every week"),
+            found.sentence.starts_with("300 of 1,000 hosts: every week"),
             "{}",
             found.sentence
         );

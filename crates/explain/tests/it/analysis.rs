@@ -1,9 +1,3 @@
-#![allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    reason = "small numbers, chosen here"
-)]
 use crate::simulate::{Noise, Null, RIGHT_CLASS, Sawtooth, four_jobs, job, runs_of};
 use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, in_zone, made, only, series};
 use explain::verdict::{ChangeKind, Cycle, Kind, Level, Role, Shape};

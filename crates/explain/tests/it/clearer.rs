@@ -1,13 +1,6 @@
 //! A clearer event is no worse evidence: something takes some minutes once a week, from a random moment of a window on, as
 //! a timer with `RandomizedDelaySec=` does it, and is larger and larger.
-#![allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::cast_sign_loss,
-    reason = "small numbers, chosen here"
-)]
-use crate::testing::{DAY_US, HOUR_US, START_US, cron, noise, only, series};
+use crate::testing::{DAY_US, HOUR_US, START_US, cron, noise, only, series, timer};
 use explain::JobRuns;
 use explain::verdict::{Cycle, Level, Verdict};
 use facts::series::Series;
@@ -110,16 +103,6 @@ impl Weekly {
         let last = self.delay_us + 40 * MINUTE_US;
         from + len >= -self.gap_us && from <= last + self.gap_us
     }
-}
-
-fn timer(name: &str, due_us: impl Iterator<Item = i64>, delay_us: i64) -> JobRuns {
-    let mut job = crate::testing::given(name, due_us);
-    for run in &mut job.runs {
-        let latest = run.earliest.as_microsecond() + delay_us;
-        run.latest = Timestamp::from_microsecond(latest).expect("in range");
-        run.seen = schedule::Seen::Computed;
-    }
-    job
 }
 
 /// Answers to all sizes of each series, each as good as `quality` says: none may be worse than one to a smaller size.

@@ -1,9 +1,3 @@
-#![allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    reason = "small numbers, chosen here"
-)]
 use crate::simulate::{Noise, Null};
 use crate::testing::{DAY_US, HOUR_US, START_US, cron, in_zone, made, only};
 use explain::change::{ChangeOptions, segments};

@@ -1,4 +1,11 @@
 //! Whole analyses of simulated series with a known truth.
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "small numbers, chosen here"
+)]
 
 mod analysis;
 mod clearer;

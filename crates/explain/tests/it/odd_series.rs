@@ -1,11 +1,5 @@
 //! Series of which something once overflowed, or asked for more memory than there is.
 
-#![allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "small numbers, chosen here"
-)]
-
 use crate::testing::{DAY_US, HOUR_US, START_US, cron, made, only, series};
 use std::f64::consts::TAU;
 

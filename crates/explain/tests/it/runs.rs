@@ -1,10 +1,3 @@
-#![allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::cast_sign_loss,
-    reason = "small numbers, chosen here"
-)]
 use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, made, noise, only, series};
 use explain::JobRuns;
 use explain::verdict::{Kind, Level, Role, Verdict};

@@ -1,12 +1,5 @@
 //! Series and jobs for tests.
 
-#![allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    reason = "small numbers, chosen here"
-)]
-
 use crate::simulate::{job, runs_of};
 use explain::verdict::Verdict;
 use explain::{JobRuns, Options, explain};
@@ -107,4 +100,17 @@ pub(crate) fn given(name: &str, starts_us: impl Iterator<Item = i64>) -> JobRuns
         unknown: Vec::new(),
         by_hand: None,
     }
+}
+
+/// A timer that starts anywhere in this long after each of some times.
+pub(crate) fn timer(name: &str, due_us: impl Iterator<Item = i64>, delay_us: i64) -> JobRuns {
+    let mut job = given(name, due_us);
+    for run in &mut job.runs {
+        run.latest = {
+            let latest = run.earliest.as_microsecond() + delay_us;
+            Timestamp::from_microsecond(latest).expect("in range")
+        };
+        run.seen = schedule::Seen::Computed;
+    }
+    job
 }

@@ -1,15 +1,7 @@
 //! Jobs that start anywhere in a window, gauges, and jobs that do their work on some of their runs.
-#![allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    reason = "small numbers, chosen here"
-)]
-use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, noise, only, series};
-use explain::JobRuns;
+use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, noise, only, series, timer};
 use explain::verdict::{Level, Verdict};
 use facts::series::Series;
-use jiff::Timestamp;
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -69,20 +61,6 @@ fn curve(
         })
         .collect();
     series(times_us, values)
-}
-
-/// A timer that starts anywhere in this long after each of some times.
-fn timer(name: &str, due_us: impl Iterator<Item = i64>, delay_us: i64) -> JobRuns {
-    let mut job = given(name, due_us);
-    for run in &mut job.runs {
-        run.latest = at(run.earliest.as_microsecond() + delay_us);
-        run.seen = schedule::Seen::Computed;
-    }
-    job
-}
-
-fn at(us: i64) -> Timestamp {
-    Timestamp::from_microsecond(us).expect("in range")
 }
 
 fn every(period_us: i64, days: i64, from_us: i64) -> impl Iterator<Item = i64> {

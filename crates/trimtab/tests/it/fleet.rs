@@ -1,6 +1,7 @@
 //! Several hosts at once.
 
 use crate::support::{Tree, recorded, report, repository, run, stderr, stdout};
+use bounded_http::testing::{Answer, Server};
 use serde_json::Value;
 
 const CRYPT: &str = "crypt-drops-discards";
@@ -195,4 +196,50 @@ fn a_fleet_finds_what_each_host_finds() {
         .sum();
     assert!(together > 10);
     assert_eq!(together, alone);
+}
+
+#[test]
+fn findings_are_sent_where_to_says_which_is_known_before_anything_is_read() {
+    let (first, second) = two_trees();
+    let bundles = ["--bundle", &first.path(), "--bundle", &second.path()];
+    let server = Server::start(|request| {
+        let answer = match request.split(' ').nth(1).unwrap_or_default() {
+            "/" => r#"{"version":{"number":"8.19.1"}}"#,
+            path if path.starts_with("/_cluster/health") => {
+                r#"{"cluster_name":"logs","status":"green","timed_out":false,"number_of_nodes":1,"number_of_pending_tasks":0,
+                "initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#
+            }
+            path if path.contains("/_mapping") => return Answer::Body(404, b"{}".to_vec()),
+            path if path.starts_with("/_bulk") => {
+                let updates = request
+                    .lines()
+                    .filter(|line| line.starts_with(r#"{"update":"#));
+                let created = r#"{"update":{"_id":"a","status":201,"result":"created"}}"#;
+                let items = vec![created; updates.count()].join(",");
+                return Answer::ok(&format!(r#"{{"items":[{items}]}}"#));
+            }
+            _ => r#"{"acknowledged":true}"#,
+        };
+        Answer::ok(answer)
+    });
+    let url = server.url("/");
+    let sent = run(&[&["check"], &bundles[..], &["--to", &url, "--exit-zero"]].concat());
+    // Two hosts, and FS005 on one of them.
+    assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
+    let told = "3 documents created, 0 updated, 0 deleted, 0 unchanged";
+    let words: Vec<String> = stderr(&sent)
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    assert!(words.join(" ").contains(told), "{}", stderr(&sent));
+    assert!(stdout(&sent).contains("FS005"));
+    let asked = server.requests().len();
+
+    let unread = run(&["check", "--bundle", "/none", "--to", "localhost:9200"]);
+    assert_eq!(unread.status.code(), Some(2));
+    assert!(stderr(&unread).contains("--to"), "{}", stderr(&unread));
+    assert_eq!(
+        (stdout(&unread).as_str(), server.requests().len()),
+        ("", asked)
+    );
 }

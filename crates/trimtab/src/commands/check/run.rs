@@ -51,6 +51,8 @@ fn check(
         return Ok(ExitCode::SUCCESS);
     }
     let options = Options::resolve(arguments, config)?;
+    let target = |url: &String| upload::Target::new(url, &arguments.cluster.access, config);
+    let target = arguments.to.as_ref().map(target).transpose()?;
     let inputs = Inputs::at(arguments, config)?;
     let hosts: Vec<NamedHost<'_>> = inputs
         .hosts
@@ -118,8 +120,8 @@ fn check(
     arguments
         .output
         .write(&render(&report, (format, verbose), arguments, budget))?;
-    if let Some(url) = &arguments.to {
-        upload::send(&report, url, &arguments.cluster.access, config, quiet)?;
+    if let Some(target) = &target {
+        upload::send(&report, target, quiet)?;
     }
     exit_code(&report, format, options.fail_on, arguments.exit_zero)
 }

@@ -5,10 +5,30 @@ use crate::commands::access;
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
+use bounded_http::{Client, Endpoint};
 use cluster::{Upload, UploadError, UploadIndices};
 use report::CheckReport;
 use report::bulk::{FINDINGS_INDEX, HOSTS_INDEX, INDEX_TEMPLATE};
 use units::{count, grouped};
+
+const OPTION: &str = "--to";
+
+/// Where findings are sent. It is known before anything is read, so that a typing error costs nothing.
+pub(super) struct Target {
+    client: Client,
+    endpoint: Endpoint,
+}
+
+impl Target {
+    /// # Errors
+    /// When the URL or the credentials are unusable.
+    pub fn new(url: &str, flags: &AccessArgs, config: &CheckConfig) -> Result<Self, CommandError> {
+        let endpoint = access::parse_endpoint(url, OPTION)?;
+        let options = access::options(flags, config.into(), cluster::options)?;
+        let client = access::client(options, &endpoint).map_err(|error| error.at(OPTION))?;
+        Ok(Self { client, endpoint })
+    }
+}
 
 /// Sends a report's findings, and says on standard error what became of them.
 ///
@@ -16,15 +36,9 @@ use units::{count, grouped};
 /// When the server cannot be reached, is no such server, or refuses something.
 pub(super) fn send(
     report: &CheckReport<'_>,
-    url: &str,
-    flags: &AccessArgs,
-    config: &CheckConfig,
+    Target { client, endpoint }: &Target,
     quiet: bool,
 ) -> Result<(), CommandError> {
-    const OPTION: &str = "--to";
-    let endpoint = access::parse_endpoint(url, OPTION)?;
-    let options = access::options(flags, config.into(), cluster::options)?;
-    let client = access::client(options, &endpoint).map_err(|error| error.at(OPTION))?;
     let indices = UploadIndices {
         names: &[FINDINGS_INDEX, HOSTS_INDEX],
         template: INDEX_TEMPLATE,
@@ -32,7 +46,7 @@ pub(super) fn send(
     let mut draw = Draw::new(quiet);
     let mut sent = || {
         let pause = |time| std::thread::sleep(time);
-        let mut upload = Upload::begin(&client, &endpoint, indices, &pause)?;
+        let mut upload = Upload::begin(client, endpoint, indices, &pause)?;
         let mut actions = 0_u64;
         report::bulk::actions(report, |action| {
             actions += 1;
@@ -64,5 +78,5 @@ fn refused(error: UploadError) -> CommandError {
         }
         _ => Kind::Environment,
     };
-    CommandError::because(kind, error).at("--to").hint(hint)
+    CommandError::because(kind, error).at(OPTION).hint(hint)
 }

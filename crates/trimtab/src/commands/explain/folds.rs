@@ -78,12 +78,13 @@ fn words(folds: &Folds, found: &Folded, query: &Query, by: &str) -> String {
     let more = if folds.is_cut { ", and not all" } else { "" };
     if found.groups.is_empty() {
         return format!(
-            "{all} of {by}{more} were compared by their folded weeks, of which none are alike; those with the most documents were \
-             read whole"
+            "{all} of {by}{more} were compared by their folded weeks only, and none are alike; those with the most \
+             documents were read whole"
         );
     }
     let names = list_up_to(&query.split_values, NAMES_MAX);
     format!(
-        "{all} of {by}{more} were compared by their folded weeks; read whole, for those that are alike: {names}"
+        "{all} of {by}{more} were compared by their folded weeks only; {names} were read whole, as examples of those that \
+         are alike"
     )
 }
