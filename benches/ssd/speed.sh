@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Speed of the translation layer compared with a plain loop and, if available, with ftlsim; speedup of a sweep
-# on several cores; speed of reading traces.
+# on several cores.
 #
 #   make bench-ssd                        1, 4, 16, 64 and 256 million pages: some minutes, 8 GB
 #   SIZES="1 16" benches/ssd/speed.sh           millions of pages
@@ -9,7 +9,7 @@
 # ftlsim is compiled in a temporary directory, which is removed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-cargo build --locked -q --release -p flash --example drive_speed --example trace_speed >&2
+cargo build --locked -q --release -p flash --example drive_speed >&2
 examples=${CARGO_TARGET_DIR:-target}/release/examples
 if [ -n "${FTLSIM:-}" ]; then
     dir=$(mktemp -d)
@@ -30,5 +30,3 @@ fi
 "$examples/drive_speed" ${SIZES:-1 4 16 64 256}
 echo
 benches/ssd/sweep.sh
-echo
-"$examples/trace_speed"

@@ -9,7 +9,6 @@ mod host_logs;
 mod outputs;
 mod runs;
 mod servers;
-mod trace;
 mod volumes;
 
 use bounded_http::{Credentials, Endpoint};
@@ -262,13 +261,6 @@ pub const TARGETS: &[Target] = &[
         ],
     },
     Target {
-        name: "limits-journal",
-        run: limits_journal,
-        seeds: &[
-            "{\"schema\":\"trimtab.limits-journal/1\",\"owner\":{\"pid\":7,\"start_ticks\":9},\"limits\":[{\"device\":\"nvme0n1\",\"old_bytes\":2199023255040,\"new_bytes\":16777216,\"restorable_bytes\":4294966784,\"diskseq\":9,\"boot_id\":\"0a\"}]}",
-        ],
-    },
-    Target {
         name: "credentials",
         run: credentials,
         seeds: &[
@@ -316,16 +308,6 @@ pub const TARGETS: &[Target] = &[
         name: "kernel-release",
         run: kernel_release,
         seeds: &["6.18.44-fc-v657\n", "3.10.0-1160.el7.x86_64"],
-    },
-    Target {
-        name: "trace",
-        run: trace::read,
-        seeds: trace::SEEDS,
-    },
-    Target {
-        name: "trace-replay",
-        run: trace::replay,
-        seeds: trace::SEEDS,
     },
     Target {
         name: "cluster-state",
@@ -609,15 +591,6 @@ fn checkpoint(bytes: &[u8]) {
     }
 }
 
-/// An accepted limit names a device and can be restored.
-fn limits_journal(bytes: &[u8]) {
-    for limit in trim::limits::check_journal(bytes).unwrap_or_default() {
-        assert!(!limit.device.contains('/') && !limit.device.starts_with('.'));
-        assert!(0 < limit.new_bytes && limit.new_bytes < limit.restorable_bytes);
-        assert!(limit.restorable_bytes <= limit.old_bytes);
-    }
-}
-
 /// Only requested devices are returned; the length of an error does not depend on that of the file.
 fn diskstats(bytes: &[u8]) {
     let devices = ["nvme2n1", "sda1", "cciss!c0d0"].map(str::to_owned);
@@ -701,9 +674,6 @@ mod tests {
                 "checkpoint",
                 (|seed| trim::state::Checkpoint::parse(seed).is_ok()) as fn(&[u8]) -> bool,
             ),
-            ("limits-journal", |seed| {
-                trim::limits::check_journal(seed).is_ok_and(|limits| !limits.is_empty())
-            }),
             ("endpoint", |seed| {
                 // One seed is meant to be rejected.
                 Endpoint::parse(&text(seed)).is_ok() != seed.contains(&b'@')
@@ -747,8 +717,6 @@ mod tests {
             ("syslog", runs::reaches_log),
             ("journal", runs::reaches_log),
             ("host-logs", host_logs::reaches),
-            ("trace", trace::reaches),
-            ("trace-replay", trace::reaches),
             ("csv", history::reaches),
             ("json-lines", history::reaches),
             ("rally", history::reaches),

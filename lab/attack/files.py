@@ -51,7 +51,6 @@ def special(lab):
             "a log": ["explain", csv, *none, "--log", path],
             "events": ["explain", csv, *none, "--events", path],
             "a drive": ["ssd", "run", "--drive", path],
-            "a series": ["ssd", "calibrate", path],
             "a state": ["shards", "reroute", "--state", path],
             "volumes": ["plan", "--volumes", path],
         }

@@ -143,8 +143,7 @@ def _clusters(work, options):
 
 
 def _ssd(*_):
-    calls = drives.calls(REPOSITORY / "crates/flash/tests/samples")
-    return [Case("ssd", name, (*arguments, "--format", "json")) for name, arguments in calls.items()]
+    return [Case("ssd", name, (*arguments, "--format", "json")) for name, arguments in drives.calls().items()]
 
 
 def _trim(*_):

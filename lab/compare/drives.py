@@ -1,20 +1,8 @@
-"""Forty invocations of `ssd` on small drives."""
-
-SAMPLES = [
-    ("alibaba.csv", []),
-    ("blkparse.txt", []),
-    ("blkparse.txt", ["--trace-format", "blkparse-q"]),
-    ("cloudphysics.csv", []),
-    ("fio-v2.log", []),
-    ("fio-v3.log", []),
-    ("mqsim.trace", []),
-    ("msr.csv", ["--devices", "all"]),
-    ("tencent.csv", []),
-]
+"""Some thirty invocations of `ssd` on small drives."""
 
 
-def calls(samples):
-    """Names and arguments of the invocations; `samples` is the directory with the traces."""
+def calls():
+    """Names and arguments of the invocations."""
     bare = ["ssd", "run", "--logical-pages"]
     host = ["ssd", "run", "--simulated-pages", "16384", "--days", "7", "--alone", "--capacity"]
     found = {}
@@ -43,12 +31,6 @@ def calls(samples):
     found["sweep, host"] = [
         "ssd", "sweep", "--capacity", "400GB", "--writes-per-day", "400GB", "--days", "7",
         "--simulated-pages", "16384", "--fill", "50%,80%", "--trim", "weekly,never",
-    ]  # fmt: skip
-    for sample, more in SAMPLES:
-        found[f"replay {sample} {' '.join(more)}".strip()] = ["ssd", "replay", str(samples / sample), *more]
-    found["replay, rounds"] = ["ssd", "replay", str(samples / "msr.csv"), "--rounds", "50", "--queue-depth", "4"]
-    found["replay, capacity"] = [
-        "ssd", "replay", str(samples / "alibaba.csv"), "--capacity", "1GB", "--beyond", "wrap", "--op", "28%",
     ]  # fmt: skip
     for example in ("five-pages", "ten-runs", "schedules"):
         found[f"example {example}"] = ["ssd", "example", example]

@@ -19,7 +19,7 @@ use flash::drive::{Device, Drive, Queue};
 use flash::ftl::{Ftl, PowerOn, Settings, Timeless};
 use flash::geometry::Geometry;
 use flash::random::Random;
-use flash::time::{Recorder, Timing};
+use flash::time::Timing;
 use rustix::time::{ClockId, clock_gettime};
 
 #[path = "../../../benches/ssd/plain.rs"]
@@ -295,9 +295,8 @@ struct Timed {
 
 impl Timed {
     fn new(pages: u64, power_on: PowerOn) -> Self {
-        let recorder = Recorder::new(None);
         Self {
-            drive: Drive::new(settings(pages), power_on, &Timing::TLC, recorder).expect("a drive"),
+            drive: Drive::new(settings(pages), power_on, &Timing::TLC).expect("a drive"),
             queue: Queue::closed(32),
             random: Random::new(1),
             pages: pages as u32,

@@ -12,7 +12,7 @@ use flash::{
     ftl::{Ftl, Medium, PowerOn, Settings, Timeless},
     geometry::Geometry,
     random::Random,
-    time::{Clock, Interval, Kind, Recorder, Timing},
+    time::{Clock, Kind, Timing},
 };
 
 const PAGE_BYTES: u32 = 4096;
@@ -25,35 +25,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
+/// Pages of the pictured drive.
+const PAGES: u32 = 1 << 20;
+/// Lines per drive write.
+const LINES: u32 = 4;
+
 /// Fills the drive in order, overwrites it at random, trims it, and overwrites it again.
 fn picture() -> Result<(), Box<dyn Error>> {
-    const PAGES: u32 = 1 << 20;
-    const INTERVAL: u64 = 10_000_000_000;
     let geometry = Geometry::new(u64::from(PAGES), 0.07, 256, PAGE_BYTES)?;
     let timing = Timing::TLC.with_write_cache(1 << 20);
-    let recorder = Recorder::new(Some(INTERVAL));
-    let mut drive = Drive::new(Settings::new(geometry), PowerOn::Empty, &timing, recorder)?;
+    let mut drive = Drive::new(Settings::new(geometry), PowerOn::Empty, &timing)?;
     let mut queue = Queue::closed(32);
     let mut random = Random::new(1);
-    let mut batch = [0; 512];
-    let mut amplification = Vec::new();
-    let mut overwrite = |drive: &mut Drive, queue: &mut Queue| {
-        for _ in 0..4 * PAGES / 512 {
-            batch.fill_with(|| random.below_u32(PAGES));
-            drive.write_pages(queue, &batch, 0);
-            if amplification.len() < drive.recorder().intervals().len() {
-                amplification.push(drive.counters().write_amplification());
-                drive.reset_counters();
-            }
-        }
-    };
     println!("4 GiB of TLC, 7 % spare, 1 MiB of cache; filled in order, then written at");
     println!("random by 4 KiB at queue depth 32, four times over; trimmed, and once more.");
     println!();
     for first_page in (0..PAGES).step_by(256) {
         queue.submit(&mut drive, Kind::Write, first_page, 256, 0);
     }
-    overwrite(&mut drive, &mut queue);
+    println!("   s   MB/s   WA   p50 us   p99 us  p99.9 us");
+    for _ in 0..4 * LINES {
+        overwrite(&mut drive, &mut queue, &mut random);
+    }
     let trimmed_at = drive.submit(Request {
         at_ns: queue.drained_ns(),
         kind: Kind::Discard,
@@ -62,33 +55,35 @@ fn picture() -> Result<(), Box<dyn Error>> {
         stream: 0,
     });
     queue.pause_until(trimmed_at);
-    overwrite(&mut drive, &mut queue);
-    amplification.push(drive.counters().write_amplification());
-    drive.recorder_mut().finish();
-
-    println!("   s   MB/s   WA   p50 us   p99 us  p99.9 us");
-    let lines = drive.recorder().intervals();
-    let rate = |line: &Interval| line.bytes_per_second(Kind::Write);
-    let fastest = lines.iter().map(rate).fold(1.0, f64::max);
-    for (line, amplification) in lines.iter().zip(amplification) {
-        let latency = &line.writes.latency;
-        println!(
-            "{:4} {:6.0} {:4.1} {:8} {:8} {:9}  {}{}",
-            line.start_ns / 1_000_000_000,
-            rate(line) / 1e6,
-            amplification.unwrap_or(1.0),
-            latency.p50_ns / 1000,
-            latency.p99_ns / 1000,
-            latency.p999_ns / 1000,
-            "#".repeat((rate(line) / fastest * 28.0).round() as usize),
-            if line.discards.requests > 0 {
-                " trim"
-            } else {
-                ""
-            },
-        );
+    println!("     trimmed");
+    for _ in 0..4 * LINES {
+        overwrite(&mut drive, &mut queue, &mut random);
     }
     Ok(())
+}
+
+/// Overwrites part of the drive at random, and prints a line about it.
+#[allow(clippy::cast_precision_loss)] // a rate
+fn overwrite(drive: &mut Drive, queue: &mut Queue, random: &mut Random) {
+    let begin_ns = queue.drained_ns();
+    drive.reset_counters();
+    drive.recorder_mut().restart();
+    let mut batch = [0; 512];
+    for _ in 0..PAGES / LINES / 512 {
+        batch.fill_with(|| random.below_u32(PAGES));
+        drive.write_pages(queue, &batch, 0);
+    }
+    let seconds = (queue.drained_ns() - begin_ns) as f64 / 1e9;
+    let mb_s = f64::from(PAGES / LINES) * f64::from(PAGE_BYTES) / 1e6 / seconds;
+    let latencies = drive.recorder().histogram(Kind::Write);
+    let [median_us, high_us, highest_us] =
+        [0.5, 0.99, 0.999].map(|quantile| latencies.value_at_quantile(quantile) / 1000);
+    println!(
+        "{:4} {mb_s:6.0} {:4.1} {median_us:8} {high_us:8} {highest_us:9}  {}",
+        begin_ns / 1_000_000_000,
+        drive.counters().write_amplification().unwrap_or(1.0),
+        "#".repeat((mb_s / 32.0).round() as usize),
+    );
 }
 
 /// Nanoseconds per page written, each the minimum of five alternating runs: the translation layer
@@ -104,15 +99,14 @@ fn cost(sizes: &[u32]) -> Result<(), Box<dyn Error>> {
         let timing = Timing::TLC;
         let mut timeless = Ftl::new(settings, aged, Timeless)?;
         let mut clocked = Ftl::new(settings, aged, Clock::new(&timing, PAGE_BYTES, 256)?)?;
-        let intervals = || Recorder::new(Some(1_000_000_000));
-        let mut drive = Drive::new(settings, aged, &timing, intervals())?;
+        let mut drive = Drive::new(settings, aged, &timing)?;
         let cached = timing.with_write_cache(4 << 20);
-        let mut cached = Drive::new(settings, aged, &cached, intervals())?;
+        let mut cached = Drive::new(settings, aged, &cached)?;
         let member = Settings::new(Geometry::new(1 << (bits - 2), 0.25, 256, PAGE_BYTES)?);
         let members = (0..4)
-            .map(|_| Drive::new(member, aged, &timing, intervals()))
+            .map(|_| Drive::new(member, aged, &timing))
             .collect::<Result<_, _>>()?;
-        let mut raid = Raid0::new(members, 128, DiscardSplit::Member, intervals())?;
+        let mut raid = Raid0::new(members, 128, DiscardSplit::Member)?;
         let mut queues = [Queue::closed(32), Queue::closed(32), Queue::closed(32)];
         let mut least = [f64::INFINITY; 5];
         for seed in 0..5 {

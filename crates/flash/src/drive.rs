@@ -10,7 +10,7 @@ mod raid0;
 #[cfg(test)]
 mod tests;
 
-pub use device::{Device, PartialEnds, Range, Request};
+pub use device::{Device, Range, Request};
 pub use queue::Queue;
 pub use raid0::{DiscardSplit, Raid0, Raid0Error, Stripe};
 
@@ -41,22 +41,15 @@ pub struct Drive {
     page_bytes: u32,
     pages: u32,
     ignored_discard_pages: u64,
-    fetched_pages: u64,
     recorder: Recorder,
 }
 
 impl Drive {
-    /// Creates a drive in the state described by `power_on`, at time 0. `recorder` determines the
-    /// intervals.
+    /// Creates a drive in the state described by `power_on`, at time 0.
     ///
     /// # Errors
     /// If the geometry or the timing is invalid.
-    pub fn new(
-        settings: Settings,
-        power_on: PowerOn,
-        timing: &Timing,
-        recorder: Recorder,
-    ) -> Result<Self, DriveError> {
+    pub fn new(settings: Settings, power_on: PowerOn, timing: &Timing) -> Result<Self, DriveError> {
         let geometry = settings.geometry;
         let clock = Clock::new(timing, geometry.page_bytes, geometry.pages_per_block)?;
         let ftl = Ftl::new(settings, power_on, clock)?;
@@ -66,8 +59,7 @@ impl Drive {
             #[allow(clippy::cast_possible_truncation)] // checked by the translation layer
             pages: geometry.logical_pages as u32,
             ignored_discard_pages: 0,
-            fetched_pages: 0,
-            recorder,
+            recorder: Recorder::new(),
         })
     }
 
@@ -94,24 +86,8 @@ impl Drive {
     /// Ends the request and records it.
     fn end(&mut self, request: &Request) -> u64 {
         let done = self.ftl.medium_mut().end();
-        let bytes = u64::from(request.pages) * u64::from(self.page_bytes);
-        self.recorder
-            .record(request.kind, request.at_ns, done, bytes);
+        self.recorder.record(request.kind, request.at_ns, done);
         done
-    }
-
-    /// Reads a page that is about to be overwritten in part, if it is mapped; returns when it is
-    /// available.
-    fn fetch(&mut self, page: u32) -> Option<u64> {
-        let place = self.ftl.place(page)?;
-        self.fetched_pages += 1;
-        Some(self.ftl.medium_mut().fetch(place))
-    }
-
-    fn write_held(&mut self, page: u32, whole_ns: u64, stream: u8) {
-        self.ftl.medium_mut().hold_until(whole_ns);
-        self.ftl.write_run(page, 1, stream);
-        self.ftl.medium_mut().hold_until(0);
     }
 }
 
@@ -136,29 +112,11 @@ impl Device for Drive {
         self.end(&request)
     }
 
-    fn write_in_part(&mut self, request: Request, partial: PartialEnds) -> u64 {
-        if request.pages == 0 {
-            return request.at_ns;
-        }
+    fn write(&mut self, request: Request) -> u64 {
         self.within(&request);
         self.ftl.medium_mut().begin(request.at_ns);
-        let (mut first_page, mut pages) = (request.first_page, request.pages);
-        let last_page = first_page + (pages - 1);
-        // both are read on arrival
-        let in_first = partial.first || partial.last && pages == 1;
-        let first_ns = in_first.then(|| self.fetch(first_page)).flatten();
-        let in_last = partial.last && pages > 1;
-        let last_ns = in_last.then(|| self.fetch(last_page)).flatten();
-        if let Some(whole_ns) = first_ns {
-            self.write_held(first_page, whole_ns, request.stream);
-            first_page += 1;
-            pages -= 1;
-        }
-        pages -= u32::from(last_ns.is_some());
-        self.ftl.write_run(first_page, pages, request.stream);
-        if let Some(whole_ns) = last_ns {
-            self.write_held(last_page, whole_ns, request.stream);
-        }
+        self.ftl
+            .write_run(request.first_page, request.pages, request.stream);
         self.end(&request)
     }
 
@@ -177,7 +135,7 @@ impl Device for Drive {
         let bytes = pages * u64::from(self.page_bytes);
         let clock = self.ftl.medium_mut();
         let done = clock.discard(at_ns, ranges.len() as u64, bytes);
-        self.recorder.record(Kind::Discard, at_ns, done, bytes);
+        self.recorder.record(Kind::Discard, at_ns, done);
         done
     }
 
@@ -190,13 +148,11 @@ impl Device for Drive {
     #[inline]
     fn write_staged(&mut self, at_ns: u64) -> u64 {
         let done = self.ftl.medium_mut().write_staged(at_ns);
-        let bytes = u64::from(self.page_bytes);
-        self.recorder.record(Kind::Write, at_ns, done, bytes);
+        self.recorder.record(Kind::Write, at_ns, done);
         done
     }
 
     fn write_pages(&mut self, queue: &mut Queue, pages: &[u32], stream: u8) -> u64 {
-        let bytes = u64::from(self.page_bytes);
         let mut last = 0;
         for batch in pages.chunks(BATCH) {
             self.stage(batch, stream);
@@ -204,7 +160,7 @@ impl Device for Drive {
                 let recorder = &mut self.recorder;
                 let clock = self.ftl.medium_mut();
                 clock.write_all_staged(slots, not_before_ns, |served| {
-                    last = last.max(recorder.record_all(Kind::Write, served, bytes));
+                    last = last.max(recorder.record_all(Kind::Write, served));
                 });
             } else {
                 for _ in batch {
@@ -228,8 +184,7 @@ impl Device for Drive {
     #[inline]
     fn discard_staged(&mut self, at_ns: u64) -> u64 {
         let done = self.ftl.medium_mut().discard_page(at_ns);
-        let bytes = u64::from(self.page_bytes);
-        self.recorder.record(Kind::Discard, at_ns, done, bytes);
+        self.recorder.record(Kind::Discard, at_ns, done);
         done
     }
 
@@ -240,15 +195,10 @@ impl Device for Drive {
     fn reset_counters(&mut self) {
         self.ftl.reset_counters();
         self.ignored_discard_pages = 0;
-        self.fetched_pages = 0;
     }
 
     fn ignored_discard_pages(&self) -> u64 {
         self.ignored_discard_pages
-    }
-
-    fn fetched_pages(&self) -> u64 {
-        self.fetched_pages
     }
 
     fn recorder(&self) -> &Recorder {

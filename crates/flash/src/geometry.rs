@@ -141,11 +141,6 @@ impl Geometry {
         let physical = self.physical_pages();
         self.logical_pages * 4 + physical * 4 + physical / 8 + u64::from(self.data_blocks) * 16
     }
-
-    /// Bytes the host can address.
-    pub fn logical_bytes(&self) -> u64 {
-        self.logical_pages * u64::from(self.page_bytes)
-    }
 }
 
 /// Number of low bits of a physical page number that hold the page within its block. Blocks start

@@ -2,8 +2,7 @@
 //! deleted data has to be garbage-collected, and data the drive does not know is deleted is copied
 //! again and again.
 //!
-//! No I/O and no clock: seeds and input bytes are passed in, and the same seed produces the same
-//! output.
+//! No I/O and no clock: seeds and texts are passed in, and the same seed produces the same output.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -12,21 +11,18 @@
 //! | [`ftl`] | page-mapped translation layer: mapping, frontiers, garbage collection, TRIM |
 //! | [`block_mapped`] | the block-mapped drive of the articles: five pages per block, no spare area |
 //! | [`theory`] | closed-form write amplification, by paper |
-//! | [`time`] | channels, dies, program, read and erase times; latencies and throughput |
+//! | [`time`] | channels, dies, program, read and erase times; latencies |
 //! | [`drive`] | a translation layer with timing, and RAID-0 of several |
 //! | [`drive_file`] | a drive described in TOML |
 //! | [`filesystem`] | files on a drive: deleting is not trimming |
 //! | [`workload`] | generators of file operations: who writes what, and when |
-//! | [`trace`] | readers and replay of recorded block traces, streamed |
 //! | [`scenario`] | a workload on a filesystem on a drive for days: write amplification over time |
 //! | [`setup`] | a scenario in everyday terms, compared with a changed setup |
 //! | [`bare`] | a drive under a pattern of page writes, compared with theory |
 //! | [`examples`] | the articles' examples as scenarios |
-//! | [`calibrate`] | fits spare area and timing to a measured slowdown |
 
 pub mod bare;
 pub mod block_mapped;
-pub mod calibrate;
 pub mod drive;
 pub mod drive_file;
 pub mod examples;
@@ -38,5 +34,4 @@ pub mod scenario;
 pub mod setup;
 pub mod theory;
 pub mod time;
-pub mod trace;
 pub mod workload;

@@ -4,8 +4,7 @@
 //! Terms: *over-provisioning* (`over_provisioning`, 0.07 is 7 %) is defined in [`crate::geometry`];
 //! *alpha* = 1 + over-provisioning is physical pages per logical page; *write amplification* is
 //! pages programmed per page the host wrote, at best 1. All formulas describe page-mapped drives in
-//! equilibrium under random single-page writes, except [`over_writes`], which describes the
-//! transient before it. None of them models time.
+//! equilibrium under random single-page writes. None of them models time.
 //!
 //! Without spare area nothing can be collected: an over-provisioning of 0 or less gives infinity
 //! everywhere. NaN gives NaN.
@@ -13,13 +12,11 @@
 mod choices;
 mod lambert;
 mod skewed;
-mod transient;
 mod trimmed;
 mod uniform;
 
 pub use choices::d_choices;
 pub use lambert::lambert_w0;
 pub use skewed::{Class, SkewError, mixed_fifo, separated};
-pub use transient::{Curve, Start, over_writes};
 pub use trimmed::{in_use_share, trimmed_over_provisioning};
-pub use uniform::{fifo, fifo_over_provisioning, greedy, random_choice};
+pub use uniform::{fifo, greedy, random_choice};

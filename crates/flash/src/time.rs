@@ -1,4 +1,4 @@
-//! Timing of the flash: channels, dies, read, program and erase times; latencies and throughput.
+//! Timing of the flash: channels, dies, read, program and erase times; latencies.
 //!
 //! Busy-until accounting: for each die and each channel only the time at which it becomes free is
 //! kept. Programming a page costs two additions, garbage-collecting a victim one addition per die.
@@ -30,7 +30,7 @@ pub(crate) mod tests;
 pub use clock::Clock;
 pub use divisor::Divisor;
 pub use parts::SlcUse;
-pub use record::{Flow, Interval, Kind, Percentiles, Recorder, Served};
+pub use record::{Kind, Recorder, Served};
 pub use slots::Slots;
 
 use thiserror::Error;

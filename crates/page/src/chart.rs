@@ -181,9 +181,7 @@ pub struct Bar {
     pub label: String,
     /// Its length, 0 or more.
     pub value: f64,
-    /// An interval around the value; an end that is not finite is open.
-    pub range: Option<(f64, f64)>,
-    /// The text beside the bar; if empty, the value and its range are shown in the chart's format.
+    /// The text beside the bar; if empty, the value is shown in the chart's format.
     pub text: String,
     /// Whether the bar is highlighted.
     pub marked: bool,

@@ -214,26 +214,17 @@ impl BarChart {
         if !bar.text.is_empty() {
             return bar.text.clone();
         }
-        let write = |value: f64| self.format.write(value);
-        let value = if bar.value.is_finite() {
-            write(bar.value)
+        if bar.value.is_finite() {
+            self.format.write(bar.value)
         } else {
             "unknown".to_owned()
-        };
-        match bar.range {
-            Some((low, high)) if low.is_finite() && high.is_finite() => {
-                format!("{value} ({} to {})", write(low), write(high))
-            }
-            Some((low, _)) if low.is_finite() => format!("{value} (at least {})", write(low)),
-            Some((_, high)) if high.is_finite() => format!("{value} (at most {})", write(high)),
-            _ => value,
         }
     }
 
-    /// Returns the end of the longest bar or interval; 0 if there is none.
+    /// Returns the end of the longest bar; 0 if there is none.
     pub(crate) fn longest(&self) -> f64 {
         let bars = self.panels.iter().flat_map(|panel| &panel.bars);
-        let ends = bars.flat_map(|bar| [bar.value, bar.range.map_or(0.0, |range| range.1)]);
+        let ends = bars.map(|bar| bar.value);
         ends.filter(|value| value.is_finite()).fold(0.0, f64::max)
     }
 }
@@ -366,29 +357,21 @@ mod tests {
 
     #[test]
     fn bars_and_grids() {
-        let bar = |label: &str, value: f64, range| Bar {
+        let bar = |label: &str, value: f64| Bar {
             label: label.to_owned(),
             value,
-            range,
             ..Bar::default()
         };
         let mut bars = BarChart {
             x_label: "run".to_owned(),
             panels: vec![BarPanel {
                 name: "one".to_owned(),
-                bars: vec![
-                    bar("1", 4.0, Some((3.0, 5.0))),
-                    bar("2", 2.0, Some((1.0, f64::INFINITY))),
-                    bar("3", f64::NAN, None),
-                ],
+                bars: vec![bar("1", 4.0), bar("2", 2.0), bar("3", f64::NAN)],
             }],
             ..BarChart::default()
         };
-        assert_eq!(
-            rows(&bars.table()),
-            ["1|4 (3 to 5)", "2|2 (at least 1)", "3|unknown"]
-        );
-        assert!((bars.longest() - 5.0).abs() < 1e-9);
+        assert_eq!(rows(&bars.table()), ["1|4", "2|2", "3|unknown"]);
+        assert!((bars.longest() - 4.0).abs() < 1e-9);
         bars.panels[0].bars[0].marked = true;
         bars.mark_label = "trimmed".to_owned();
         assert_eq!(names(&bars.table()), "run|value|trimmed");

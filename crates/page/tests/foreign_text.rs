@@ -66,7 +66,6 @@ fn page_of(text: &str) -> Page {
             bars: vec![Bar {
                 label: own(),
                 value: 3.0,
-                range: Some((1.0, 4.0)),
                 text: own(),
                 marked: true,
             }],

@@ -63,21 +63,6 @@ const RARE: &[(&str, &[&str])] = &[
     ),
     ("ssd run", SSD_RARE),
     ("ssd sweep", SSD_RARE),
-    (
-        "ssd replay",
-        &[
-            "time_unit",
-            "beyond",
-            "rounds",
-            "interval",
-            "chunk",
-            "seed",
-            "pages_per_block",
-            "page_bytes",
-            "moved",
-        ],
-    ),
-    ("ssd calibrate", &["pages_per_block", "moved_page_cost"]),
     ("shards reroute", &["credentials_file", "ca_file"]),
     ("shards what-if", &["credentials_file", "ca_file", "rounds"]),
 ];

@@ -14,8 +14,7 @@
 //!   of a result.
 //!
 //! Strings that are only searched for (`text.contains("<html")`) do not count, because they parse.
-//! Neither do attributes, such as help texts. [`FILE_FORMATS`] lists files that write another
-//! program's format, [`LIVE_LINES`] the one that draws progress.
+//! Neither do attributes, such as help texts. [`LIVE_LINES`] lists the file that draws progress.
 
 use crate::source::SourceFile;
 use crate::test_code::{
@@ -32,12 +31,6 @@ use syn::{
 
 /// Crates that may render output.
 pub const RENDERING_CRATES: &[&str] = &["page", "report"];
-
-/// Files that pad because another program's format requires it: crate and path.
-pub const FILE_FORMATS: &[(&str, &str)] = &[
-    // Output in blkparse's format.
-    ("flash", "src/trace/print.rs"),
-];
 
 /// Files that draw while a command is running: crate and path. A progress line that is redrawn on
 /// the terminal has no other form, is not part of a page rendered once, and is not part of a

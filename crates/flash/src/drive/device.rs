@@ -32,20 +32,6 @@ impl Request {
     }
 }
 
-/// Which pages at the ends of a write are covered only in part. If there is only one page, either
-/// flag counts.
-///
-/// A page-mapped drive programs whole pages: if such a page is mapped, the drive reads it, merges
-/// the new data, and programs the result elsewhere (`MQSim`, Tavakkol et al. 2018: a program waits
-/// for its "related read").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PartialEnds {
-    /// The first page.
-    pub first: bool,
-    /// The last page.
-    pub last: bool,
-}
-
 /// A range of consecutive pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Range {
@@ -77,7 +63,7 @@ pub trait Device {
         }
         match request.kind {
             Kind::Read => self.read(request),
-            Kind::Write => self.write_in_part(request, PartialEnds::default()),
+            Kind::Write => self.write(request),
             Kind::Discard => self.discard_ranges(request.at_ns, &[request.range()]),
         }
     }
@@ -85,10 +71,8 @@ pub trait Device {
     /// Submits a read of at least one page.
     fn read(&mut self, request: Request) -> u64;
 
-    /// Submits a write whose end pages may be covered only in part, and returns when it is done.
-    /// The host waits for pages that have to be read first, unless a write cache acknowledges the
-    /// write earlier.
-    fn write_in_part(&mut self, request: Request, partial: PartialEnds) -> u64;
+    /// Submits a write of at least one page.
+    fn write(&mut self, request: Request) -> u64;
 
     /// Submits one discard of several ranges, and returns when it is done. (An NVMe command takes
     /// up to 256 ranges, an ATA command up to 64 per block; the caller splits longer lists.)
@@ -146,13 +130,10 @@ pub trait Device {
     /// Pages of discards that the drive ignored or that never reached it.
     fn ignored_discard_pages(&self) -> u64;
 
-    /// Pages read for writes that covered them only in part.
-    fn fetched_pages(&self) -> u64;
-
-    /// Latencies and throughput as seen by the host.
+    /// Latencies as seen by the host.
     fn recorder(&self) -> &Recorder;
 
-    /// Mutable access, to restart the recorder or to close its last interval.
+    /// Mutable access, to restart the recorder.
     fn recorder_mut(&mut self) -> &mut Recorder;
 }
 

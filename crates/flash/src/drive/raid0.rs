@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Device, PartialEnds, Range, Request};
+use super::{Device, Range, Request};
 use crate::{
     ftl::Counters,
     time::{Divisor, Kind, Recorder},
@@ -26,16 +26,6 @@ impl Stripe {
             members: Divisor::new(members),
             chunk: Divisor::new(chunk_pages),
         }
-    }
-
-    /// Number of members.
-    pub const fn members(self) -> u32 {
-        self.members.get()
-    }
-
-    /// Pages per chunk.
-    pub const fn chunk_pages(self) -> u32 {
-        self.chunk.get()
     }
 
     /// The member that holds a page, and the page's number there.
@@ -153,16 +143,11 @@ pub struct Raid0<D> {
 }
 
 impl<D: Device> Raid0<D> {
-    /// Creates an array. `recorder` determines the intervals.
+    /// Creates an array.
     ///
     /// # Errors
     /// If the members do not fit together.
-    pub fn new(
-        members: Vec<D>,
-        chunk_pages: u32,
-        split: DiscardSplit,
-        recorder: Recorder,
-    ) -> Result<Self, Raid0Error> {
+    pub fn new(members: Vec<D>, chunk_pages: u32, split: DiscardSplit) -> Result<Self, Raid0Error> {
         let Some(member_pages) = members.iter().map(Device::pages).min() else {
             return Err(Raid0Error::NoMembers);
         };
@@ -197,7 +182,7 @@ impl<D: Device> Raid0<D> {
             split,
             pages: total,
             page_bytes: expected,
-            recorder,
+            recorder: Recorder::new(),
             route: Vec::new(),
             next_staged: 0,
         })
@@ -211,10 +196,6 @@ impl<D: Device> Raid0<D> {
     /// The layout.
     pub const fn stripe(&self) -> Stripe {
         self.stripe
-    }
-
-    fn bytes(&self, pages: u64) -> u64 {
-        pages * u64::from(self.page_bytes)
     }
 
     fn within(&self, range: Range) {
@@ -273,9 +254,7 @@ impl<D: Device> Raid0<D> {
             };
             done = done.max(pass(&mut self.members[member as usize], part));
         }
-        let bytes = self.bytes(request.pages.into());
-        self.recorder
-            .record(request.kind, request.at_ns, done, bytes);
+        self.recorder.record(request.kind, request.at_ns, done);
         done
     }
 
@@ -313,35 +292,20 @@ impl<D: Device> Device for Raid0<D> {
         self.by_chunk(request, D::read)
     }
 
-    fn write_in_part(&mut self, request: Request, partial: PartialEnds) -> u64 {
-        if request.pages == 0 {
-            return request.at_ns;
-        }
-        self.within(request.range());
-        let last_page = request.first_page + (request.pages - 1);
-        let mut next = request.first_page;
-        self.by_chunk(request, |member, part| {
-            let ends = PartialEnds {
-                first: partial.first && next == request.first_page,
-                last: partial.last && next + (part.pages - 1) == last_page,
-            };
-            next += part.pages;
-            member.write_in_part(part, ends)
-        })
+    fn write(&mut self, request: Request) -> u64 {
+        self.by_chunk(request, D::write)
     }
 
     /// Each of the filesystem's ranges becomes a separate command, for the array and its members.
     fn discard_ranges(&mut self, at_ns: u64, ranges: &[Range]) -> u64 {
-        let pages: u64 = ranges.iter().map(|range| u64::from(range.pages)).sum();
-        if pages == 0 {
+        if ranges.iter().all(|range| range.pages == 0) {
             return at_ns;
         }
         let mut done = at_ns;
         for range in ranges {
             done = done.max(self.pass_discard(at_ns, *range));
         }
-        let bytes = self.bytes(pages);
-        self.recorder.record(Kind::Discard, at_ns, done, bytes);
+        self.recorder.record(Kind::Discard, at_ns, done);
         done
     }
 
@@ -352,8 +316,7 @@ impl<D: Device> Device for Raid0<D> {
     #[inline]
     fn write_staged(&mut self, at_ns: u64) -> u64 {
         let done = self.next_member().write_staged(at_ns);
-        let bytes = u64::from(self.page_bytes);
-        self.recorder.record(Kind::Write, at_ns, done, bytes);
+        self.recorder.record(Kind::Write, at_ns, done);
         done
     }
 
@@ -364,8 +327,7 @@ impl<D: Device> Device for Raid0<D> {
     #[inline]
     fn discard_staged(&mut self, at_ns: u64) -> u64 {
         let done = self.next_member().discard_staged(at_ns);
-        let bytes = u64::from(self.page_bytes);
-        self.recorder.record(Kind::Discard, at_ns, done, bytes);
+        self.recorder.record(Kind::Discard, at_ns, done);
         done
     }
 
@@ -387,10 +349,6 @@ impl<D: Device> Device for Raid0<D> {
 
     fn ignored_discard_pages(&self) -> u64 {
         self.members.iter().map(Device::ignored_discard_pages).sum()
-    }
-
-    fn fetched_pages(&self) -> u64 {
-        self.members.iter().map(Device::fetched_pages).sum()
     }
 
     fn recorder(&self) -> &Recorder {

@@ -25,7 +25,12 @@ fn settings(pages: u64, seed: u64) -> Settings {
 }
 
 fn drive(pages: u64, power_on: PowerOn, timing: &Timing) -> Drive {
-    Drive::new(settings(pages, 1), power_on, timing, Recorder::new(None)).unwrap()
+    Drive::new(settings(pages, 1), power_on, timing).unwrap()
+}
+
+/// Number of requests by kind.
+fn requests(device: &impl Device) -> [u64; 3] {
+    Kind::ALL.map(|kind| device.recorder().histogram(kind).len())
 }
 
 fn request(at_ns: u64, kind: Kind, first_page: u32, pages: u32) -> Request {
@@ -54,53 +59,7 @@ fn one_die_at_depth_one() {
     // unmapped pages are known without accessing the flash
     let unmapped = queue.submit(&mut drive, Kind::Read, 700, 300, 0);
     assert_eq!(unmapped, done);
-    let whole = drive.recorder().whole();
-    assert_eq!((whole.writes.requests, whole.reads.requests), (100, 2));
-    assert_eq!(whole.writes.bytes, 100 * u64::from(PAGE_BYTES));
-    assert_eq!(whole.reads.bytes, 301 * u64::from(PAGE_BYTES));
-    assert!((whole.writes.latency.mean_ns - (BUS_NS + PROGRAM_NS) as f64).abs() < 1e-6);
-}
-
-/// A page that a write covers only in part is read first if it is mapped.
-#[test]
-fn partially_written_pages_are_read_first() {
-    let both = PartialEnds {
-        first: true,
-        last: true,
-    };
-    let mut drive = drive(1000, PowerOn::Empty, &BARE);
-    let unmapped = drive.write_in_part(request(0, Kind::Write, 7, 1), both);
-    assert_eq!(unmapped, BUS_NS + PROGRAM_NS);
-    assert_eq!(drive.fetched_pages(), 0);
-    // to the controller, and back as a whole page
-    let at = 1_000_000;
-    let one = drive.write_in_part(request(at, Kind::Write, 7, 1), both);
-    assert_eq!(one - at, READ_NS + 2 * BUS_NS + PROGRAM_NS);
-    assert_eq!(drive.fetched_pages(), 1);
-    // two of three: the die reads both, then it is never idle
-    let at = 2_000_000;
-    drive.submit(request(at, Kind::Write, 8, 2));
-    let at = 3_000_000;
-    let three = drive.write_in_part(request(at, Kind::Write, 7, 3), both);
-    assert_eq!(three - at, 2 * READ_NS + 3 * PROGRAM_NS);
-    assert_eq!(drive.fetched_pages(), 3);
-    let whole = drive.recorder().whole();
-    assert_eq!((whole.writes.requests, whole.reads.requests), (4, 0));
-    let sum_ns =
-        unmapped + (BUS_NS + 2 * PROGRAM_NS) + (READ_NS + 2 * BUS_NS + PROGRAM_NS) + (three - at);
-    assert!((4.0 * whole.writes.latency.mean_ns - sum_ns as f64).abs() < 1e-3);
-    drive.reset_counters();
-    assert_eq!(drive.fetched_pages(), 0);
-    // behind a cache the host does not wait, but the die does the same work
-    let mut cached = self::drive(1000, PowerOn::Empty, &BARE.with_write_cache(1 << 20));
-    cached.submit(request(0, Kind::Write, 7, 1));
-    let at = 1_000_000;
-    assert_eq!(
-        cached.write_in_part(request(at, Kind::Write, 7, 1), both),
-        at
-    );
-    let idle = at + READ_NS + 2 * BUS_NS + PROGRAM_NS;
-    assert_eq!(cached.clock().idle_ns(), idle);
+    assert_eq!(requests(&drive), [2, 100, 0]);
 }
 
 /// The die never waits (the bus takes no time), so its busy time follows from the counters.
@@ -175,12 +134,12 @@ fn discard_cost_depends_on_commands_ranges_and_bytes() {
         assert_eq!(ignoring.counters().trimmed_pages, 0);
         assert_eq!(ignoring.ftl().mapped_pages(), 1000);
         assert_eq!(ignoring.ignored_discard_pages(), 14);
-        assert_eq!(ignoring.recorder().whole().discards.requests, 4);
+        assert_eq!(requests(&ignoring), [0, 0, 4]);
     }
     // an empty discard is not a request
     assert_eq!(queued.discard_ranges(7, &[]), 7);
     assert_eq!(queued.submit(request(7, Kind::Discard, 3, 0)), 7);
-    assert_eq!(queued.recorder().whole().discards.requests, 1);
+    assert_eq!(requests(&queued), [0, 0, 1]);
 }
 
 /// A closed loop of four requests, and an open loop faster than the drive.
@@ -222,14 +181,9 @@ fn errors_describe_the_problem() {
             .collect::<Vec<_>>()
     };
     let raid = |members, chunk_pages| {
-        Raid0::new(
-            members,
-            chunk_pages,
-            DiscardSplit::Member,
-            Recorder::default(),
-        )
-        .map(|raid| raid.pages())
-        .map_err(|error| error.to_string())
+        Raid0::new(members, chunk_pages, DiscardSplit::Member)
+            .map(|raid| raid.pages())
+            .map_err(|error| error.to_string())
     };
     // only whole chunks count
     assert_eq!(raid(drives(3, 1000), 64), Ok(3 * 15 * 64));
@@ -246,12 +200,7 @@ fn errors_describe_the_problem() {
         );
     }
     let odd = Geometry::new(1000, 0.25, 32, 512).unwrap();
-    let odd = Drive::new(
-        Settings::new(odd),
-        PowerOn::Empty,
-        &BARE,
-        Recorder::default(),
-    );
+    let odd = Drive::new(Settings::new(odd), PowerOn::Empty, &BARE);
     let mut members = drives(1, 1000);
     members.push(odd.unwrap());
     assert_eq!(
@@ -259,12 +208,7 @@ fn errors_describe_the_problem() {
         Err("a member has pages of 512 bytes, expected 4000 like the first member".into())
     );
     let no_dies = Timing { dies: 0, ..BARE };
-    let error = Drive::new(
-        settings(1000, 1),
-        PowerOn::Empty,
-        &no_dies,
-        Recorder::default(),
-    );
+    let error = Drive::new(settings(1000, 1), PowerOn::Empty, &no_dies);
     assert_eq!(
         error.unwrap_err().to_string(),
         "dies is 0, expected 1 to 1024"
@@ -290,10 +234,10 @@ fn raid_of(
                 seed: settings.seed ^ u64::from(member),
                 ..settings
             };
-            Drive::new(settings, power_on, timing, Recorder::default()).unwrap()
+            Drive::new(settings, power_on, timing).unwrap()
         })
         .collect();
-    Raid0::new(members, chunk_pages, split, Recorder::default()).unwrap()
+    Raid0::new(members, chunk_pages, split).unwrap()
 }
 
 /// A stripe is written in the time of one chunk, and a request is done when its last part is.
@@ -322,33 +266,26 @@ fn members_work_in_parallel() {
     assert_eq!(array.counters().host_pages, 32);
     for member in array.members() {
         assert_eq!(member.counters().host_pages, 8);
-        assert_eq!(member.recorder().whole().writes.requests, 1);
+        assert_eq!(requests(member), [0, 1, 0]);
     }
-    assert_eq!(array.recorder().whole().writes.requests, 1);
+    assert_eq!(requests(&array), [0, 1, 0]);
 }
 
 /// 3 chunks of 8 pages over two members, starting in the middle of a chunk: current md sends one
 /// discard per member, older md one per chunk.
 #[test]
 fn discards_are_split_by_member_or_chunk() {
-    for (split, requests) in [
-        (DiscardSplit::Member, [1, 1]),
-        (DiscardSplit::Chunk, [2, 2]),
-    ] {
+    for (split, commands) in [(DiscardSplit::Member, 1), (DiscardSplit::Chunk, 2)] {
         let mut array = raid(2, 8, split, &BARE);
         // member 0: 4 pages of chunk 0, 8 of chunk 2; member 1: 8 of chunk 1, 2 of chunk 3
         let done = array.submit(request(0, Kind::Discard, 4, 22));
         assert_eq!(array.counters().trimmed_pages, 22);
-        let found = [0, 1].map(|member: usize| {
-            let whole = array.members()[member].recorder().whole();
-            (
-                whole.discards.requests,
-                whole.discards.bytes / u64::from(PAGE_BYTES),
-            )
-        });
-        assert_eq!(found, [(requests[0], 12), (requests[1], 10)]);
+        for (member, pages) in array.members().iter().zip([12, 10]) {
+            assert_eq!(requests(member), [0, 0, commands]);
+            assert_eq!(member.counters().trimmed_pages, pages);
+        }
         let bytes_ns = 12 * u64::from(PAGE_BYTES) / 2;
-        assert_eq!(done, requests[0] * 110_000 + bytes_ns);
+        assert_eq!(done, commands * 110_000 + bytes_ns);
         for page in 0..array.pages() {
             let (member, place) = array.stripe().locate(page);
             let mapped = array.members()[member as usize].ftl().is_mapped(place);
@@ -360,7 +297,6 @@ fn discards_are_split_by_member_or_chunk() {
 #[derive(Debug, Clone)]
 enum Ask {
     Run(Kind, u32, u32),
-    InPart(u32, u32, bool, bool),
     Batch(Vec<u32>),
     DiscardBatch(Vec<u32>),
     Ranges(Vec<(u32, u32)>),
@@ -374,8 +310,6 @@ fn asks(pages: u32) -> impl Strategy<Value = Vec<Ask>> {
             3 => run.clone().prop_map(|(first, len)| Ask::Run(Kind::Write, first, len)),
             2 => run.clone().prop_map(|(first, len)| Ask::Run(Kind::Read, first, len)),
             1 => run.clone().prop_map(|(first, len)| Ask::Run(Kind::Discard, first, len)),
-            2 => (run.clone(), any::<bool>(), any::<bool>())
-                .prop_map(|((first, len), head, tail)| Ask::InPart(first, len, head, tail)),
             3 => batch.clone().prop_map(Ask::Batch),
             1 => batch.prop_map(Ask::DiscardBatch),
             1 => prop::collection::vec(run, 0..5).prop_map(Ask::Ranges),
@@ -420,17 +354,6 @@ fn send<D: Device>(
                     pages[*kind as usize] += u64::from(*len);
                     done.push(queue.submit(device, *kind, *first, *len, stream(*first)));
                 }
-            }
-            Ask::InPart(first_page, len, first, last) => {
-                pages[Kind::Write as usize] += u64::from(*len);
-                let request = Request {
-                    stream: stream(*first_page),
-                    ..request(queue.next_ns(), Kind::Write, *first_page, *len)
-                };
-                let (first, last) = (*first, *last);
-                let ends = PartialEnds { first, last };
-                done.push(device.write_in_part(request, ends));
-                queue.complete(done[done.len() - 1]);
             }
             Ask::Batch(batch) => {
                 pages[Kind::Write as usize] += batch.len() as u64;
@@ -482,7 +405,6 @@ fn hold(held: &mut [bool], asks: &[Ask], hears: bool) {
         match ask {
             Ask::Run(Kind::Read, ..) => {}
             Ask::Run(kind, first, len) => run(*first, *len, *kind == Kind::Write),
-            Ask::InPart(first, len, ..) => run(*first, *len, true),
             Ask::Batch(batch) => batch.iter().for_each(|page| run(*page, 1, true)),
             Ask::DiscardBatch(batch) => batch.iter().for_each(|page| run(*page, 1, false)),
             Ask::Ranges(ranges) => ranges.iter().for_each(|part| run(part.0, part.1, false)),
@@ -528,11 +450,8 @@ proptest! {
         let again = send(&mut single, &mut Queue::closed(depth), &asks, 1, false);
         prop_assert_eq!(&sent, &again);
         prop_assert_eq!(batched.ftl().digest(), single.ftl().digest());
-        prop_assert_eq!(batched.recorder().whole(), single.recorder().whole());
+        prop_assert_eq!(batched.recorder(), single.recorder());
         let (pages, _) = sent;
-        let whole = batched.recorder().whole();
-        let bytes = Kind::ALL.map(|kind| whole.flow(kind).bytes);
-        prop_assert_eq!(bytes, pages.map(|pages| pages * u64::from(PAGE_BYTES)));
         prop_assert_eq!(batched.counters().host_pages, pages[1]);
         prop_assert!(batched.counters().trimmed_pages + batched.ignored_discard_pages() <= pages[2]);
         prop_assert_eq!(batched.ftl().check(), Ok(()));
@@ -557,20 +476,12 @@ proptest! {
         let sent = send(&mut batched, &mut Queue::closed(depth), &asks, streams, true);
         let again = send(&mut single, &mut Queue::closed(depth), &asks, streams, false);
         prop_assert_eq!(&sent, &again);
-        prop_assert_eq!(batched.recorder().whole(), single.recorder().whole());
+        prop_assert_eq!(batched.recorder(), single.recorder());
         let (pages, _) = sent;
-        let whole = batched.recorder().whole();
-        let mut of_members = [0; 3];
         for (member, other) in batched.members().iter().zip(single.members()) {
             prop_assert_eq!(member.ftl().digest(), other.ftl().digest());
             prop_assert_eq!(member.ftl().check(), Ok(()));
-            for kind in Kind::ALL {
-                of_members[kind as usize] += member.recorder().whole().flow(kind).bytes;
-            }
         }
-        let bytes = Kind::ALL.map(|kind| whole.flow(kind).bytes);
-        prop_assert_eq!(bytes, pages.map(|pages| pages * u64::from(PAGE_BYTES)));
-        prop_assert_eq!(bytes, of_members);
         let mut held = vec![member.1 != PowerOn::Empty; batched.pages() as usize];
         hold(&mut held, &asks, batched.members()[0].clock().executes_discards());
         for (page, held) in (0..).zip(held) {
@@ -595,8 +506,13 @@ proptest! {
             let mut random = Random::new(seed);
             let pages: Vec<u32> = (0..3000).map(|_| random.below_u32(1200)).collect();
             let mut queue = Queue::closed(depth);
-            let last = drive.write_pages(&mut queue, &pages, 0);
-            let under_way_ns = drive.recorder().whole().writes.latency.mean_ns * 3000.0;
+            let (mut last, mut under_way_ns) = (0, 0.0);
+            for page in pages {
+                let at_ns = queue.next_ns();
+                let done_ns = queue.submit(&mut drive, Kind::Write, page, 1, 0);
+                last = last.max(done_ns);
+                under_way_ns += (done_ns - at_ns) as f64;
+            }
             // the queue is full until the last request is submitted, and never holds more
             let full_ns = depth as f64 * last as f64;
             let empties_ns = depth as f64 * (last - queue.next_ns().min(last)) as f64;
@@ -618,10 +534,6 @@ fn within(asks: Vec<Ask>, pages: u32) -> Vec<Ask> {
             Ask::Run(kind, first, len) => {
                 let (first, len) = run(first, len);
                 Ask::Run(kind, first, len)
-            }
-            Ask::InPart(first_page, len, first, last) => {
-                let (first_page, len) = run(first_page, len);
-                Ask::InPart(first_page, len, first, last)
             }
             Ask::Batch(pages) => Ask::Batch(batch(pages)),
             Ask::DiscardBatch(pages) => Ask::DiscardBatch(batch(pages)),
@@ -712,7 +624,7 @@ fn every_policy_takes_time() {
             ..settings(5000, 1)
         };
         let aged = PowerOn::Aged { passes: 3 };
-        let mut drive = Drive::new(settings, aged, &BARE, Recorder::default()).unwrap();
+        let mut drive = Drive::new(settings, aged, &BARE).unwrap();
         let mut random = Random::new(1);
         let pages: Vec<u32> = (0..5000).map(|_| random.below_u32(5000)).collect();
         times.insert(drive.write_pages(&mut Queue::closed(8), &pages, 0));

@@ -237,7 +237,7 @@ impl SingleRun<'_> {
         } = self;
         let begin_ns = all_idle_ns(host_io);
         host_io.queue.pause_until(begin_ns);
-        host_io.drives.device().recorder_mut().restart(begin_ns);
+        host_io.drives.device().recorder_mut().restart();
         let before = host_io.drives.counters();
         let pages = f64::from(filesystem.settings().pages);
         let free_untrimmed = f64::from(filesystem.space().free_untrimmed_pages) / pages;

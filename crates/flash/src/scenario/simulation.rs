@@ -15,7 +15,7 @@ use crate::drive::{DiscardSplit, Drive, DriveError, Queue, Raid0};
 use crate::filesystem::{self, Discarding, Disk, Extent, Filesystem, Reach};
 use crate::ftl::{Counters, PowerOn, Settings};
 use crate::random::Random;
-use crate::time::{DiscardHandling, Kind, Recorder, Timing};
+use crate::time::{DiscardHandling, Kind, Timing};
 use crate::workload::Workload;
 use crate::workload::mix::Mix;
 
@@ -50,19 +50,14 @@ pub(super) fn drives(
             seed: seed.wrapping_add(index.into()),
             ..settings
         };
-        Drive::new(settings, power_on, &timing, Recorder::new(None))
+        Drive::new(settings, power_on, &timing)
     };
     if spec.drives == 1 {
         return Ok(Drives::One(Box::new(drive(0)?)));
     }
     let members = (0..spec.drives).map(drive).collect::<Result<_, _>>()?;
     let chunk_pages = (spec.chunk_bytes / u64::from(spec.page_bytes)).min(u64::from(u32::MAX));
-    let array = Raid0::new(
-        members,
-        chunk_pages as u32,
-        DiscardSplit::Member,
-        Recorder::new(None),
-    )?;
+    let array = Raid0::new(members, chunk_pages as u32, DiscardSplit::Member)?;
     Ok(Drives::Many(Box::new(array)))
 }
 
@@ -218,11 +213,7 @@ impl Simulation<'_> {
                     counters: self.host_io.drives.counters(),
                     ..Series::default()
                 };
-                self.host_io
-                    .drives
-                    .device()
-                    .recorder_mut()
-                    .restart(start_ns);
+                self.host_io.drives.device().recorder_mut().restart();
             }
             if let Trims::Periodic(schedule) = &scenario.trims
                 && is_due(schedule, hour)
@@ -232,7 +223,7 @@ impl Simulation<'_> {
             self.simulate_hour(hour, start_ns + self.hour_ns, warm_up)?;
             let in_series = (hour + 1).saturating_sub(warm_up);
             if in_series > 0 && (in_series % interval_hours == 0 || hour + 1 == hours) {
-                self.close_interval(in_series, start_ns + self.hour_ns);
+                self.close_interval(in_series);
             }
         }
         report_progress(watch, false, hours, hours)
@@ -377,7 +368,7 @@ impl Simulation<'_> {
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
     )] // hours; shares; bytes
-    fn close_interval(&mut self, in_series: u64, now_ns: u64) {
+    fn close_interval(&mut self, in_series: u64) {
         let scenario = self.scenario;
         let now = self.host_io.drives.counters();
         let counters = difference(&now, &self.series.counters);
@@ -420,7 +411,7 @@ impl Simulation<'_> {
         self.series.wanted_bytes = 0.0;
         self.series.throttled = false;
         self.series.trimmed = false;
-        self.host_io.drives.device().recorder_mut().restart(now_ns);
+        self.host_io.drives.device().recorder_mut().restart();
     }
 
     #[allow(clippy::cast_precision_loss)] // shares

@@ -13,7 +13,7 @@ use crate::ftl::{Counters, PowerOn, Settings};
 use crate::geometry::Geometry;
 use crate::random::Random;
 use crate::theory;
-use crate::time::{Recorder, Timing};
+use crate::time::Timing;
 use crate::workload::database::Pattern;
 use crate::workload::rhythm::Rhythm;
 
@@ -188,8 +188,7 @@ fn sustained_throughput_matches_a_saturated_drive() {
         let pages = 1 << 16;
         let geometry = Geometry::new(pages, 0.2, spec.pages_per_block, spec.page_bytes).unwrap();
         let aged = PowerOn::Aged { passes: 4 };
-        let recorder = Recorder::new(None);
-        let mut drive = Drive::new(Settings::new(geometry), aged, &timing, recorder).unwrap();
+        let mut drive = Drive::new(Settings::new(geometry), aged, &timing).unwrap();
         let mut queue = Queue::closed(1024);
         let mut random = Random::new(7);
         let written: Vec<u32> = (0..4 * pages)

@@ -49,12 +49,6 @@ pub fn random_choice(over_provisioning: f64) -> f64 {
     1.0 + 1.0 / over_provisioning
 }
 
-/// The over-provisioning at which [`fifo`] gives `write_amplification` (above 1): the inverse of
-/// its fixed point, `alpha = -A ln(1 - 1/A)`, minus 1. Infinite at 1, NaN below.
-pub fn fifo_over_provisioning(write_amplification: f64) -> f64 {
-    -write_amplification * (-1.0 / write_amplification).ln_1p() - 1.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,14 +100,5 @@ mod tests {
                 last = found;
             }
         }
-    }
-
-    #[test]
-    fn fifo_is_inverted() {
-        for op in [0.01, 0.07, 0.28, 1.0, 3.0] {
-            assert!((fifo_over_provisioning(fifo(op)) - op).abs() < 1e-9);
-        }
-        assert!(fifo_over_provisioning(1.0).is_infinite());
-        assert!(fifo_over_provisioning(0.9).is_nan());
     }
 }

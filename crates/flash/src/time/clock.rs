@@ -61,8 +61,6 @@ struct Moments {
     now: u64,
     /// When the last page of the current request is acknowledged.
     done: u64,
-    /// Earliest time at which pages to be programmed are complete in the controller.
-    held: u64,
     link_in_free: u64,
     link_out_free: u64,
     /// Nothing begins before this time, because of a non-queued discard.
@@ -345,18 +343,6 @@ impl Clock {
         self.moments.done = self.moments.done.max(done);
     }
 
-    /// Reads a page that the request will overwrite in part. Returns when the controller has it,
-    /// for [`Clock::hold_until`].
-    pub fn fetch(&mut self, place: u32) -> u64 {
-        self.sense(place)
-    }
-
-    /// Delays pages programmed from here on until `ns`, when they are complete; 0 ends that. Like
-    /// pages waiting for a die, they do not block the channel.
-    pub fn hold_until(&mut self, ns: u64) {
-        self.moments.held = ns;
-    }
-
     /// Reads a page from its die into the controller, and returns when it has arrived.
     #[inline]
     fn sense(&mut self, place: u32) -> u64 {
@@ -537,7 +523,6 @@ impl Clock {
         }
         let die = costs.dies.remainder(place);
         let arrived = flash.transfer(costs, die, accepted);
-        let arrived = arrived.max(moments.held + costs.transfer_ns);
         let (busy_ns, program_ns) = self
             .slc
             .as_mut()

@@ -1,9 +1,5 @@
-//! Compares the simulation with papers, an article and synthetic measurements.
+//! Compares the simulation with papers and an article.
 
 mod blocks;
-mod calibration;
 mod parsing;
 mod reference;
-mod replay;
-mod trace;
-mod transient;

@@ -2,7 +2,6 @@
 
 use flash::ftl::{Collection, PowerOn};
 use flash::scenario::History;
-use flash::theory::Start;
 use flash::workload::rhythm::Rhythm;
 use proptest::prelude::*;
 
@@ -44,19 +43,12 @@ fn states_of_drives() {
 }
 
 #[test]
-fn rhythms_and_starts() {
+fn rhythms() {
     assert_eq!("steady".parse(), Ok(Rhythm::STEADY));
     assert_eq!("daily:14/20%".parse(), Ok(Rhythm::daily(14, 0.2).unwrap()));
     for text in ["daily:24/20%", "daily:14/120%", "weekly"] {
         let error = text.parse::<Rhythm>().unwrap_err().to_string();
         assert!(error.starts_with("expected steady or daily"), "{error}");
-    }
-    assert_eq!(
-        "trimmed:62%".parse(),
-        Ok(Start::Trimmed { mapped_share: 0.62 })
-    );
-    for text in ["trimmed:162%", "new", "new:1%"] {
-        assert!(text.parse::<Start>().is_err(), "{text}");
     }
 }
 
@@ -64,6 +56,6 @@ proptest! {
     #[test]
     fn nothing_panics(text in "\\PC*|[a-z]{0,8}[:@ /,0-9.%]{0,12}") {
         let _ = (text.parse::<Collection>(), text.parse::<PowerOn>());
-        let _ = (text.parse::<Rhythm>(), text.parse::<History>(), text.parse::<Start>());
+        let _ = (text.parse::<Rhythm>(), text.parse::<History>());
     }
 }

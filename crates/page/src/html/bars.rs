@@ -45,11 +45,6 @@ pub(crate) fn bars(chart: &BarChart, id: &str) -> String {
     if !chart.x_label.is_empty() {
         legend.push(escaped(&chart.x_label));
     }
-    if all().any(|bar| bar.range.is_some()) {
-        let sample = "<svg viewBox=\"0 0 34 12\" width=\"34\" height=\"12\" aria-hidden=\"true\"><path \
-                      class=\"interval\" d=\"M2 6H32M2 2v8M32 2v8\"/></svg>";
-        legend.push(format!("{sample} interval"));
-    }
     if all().any(|bar| bar.marked) && !chart.mark_label.is_empty() {
         legend.push(format!("&#9650; {}", escaped(&chart.mark_label)));
     }
@@ -63,12 +58,11 @@ pub(crate) fn bars(chart: &BarChart, id: &str) -> String {
     out + "</figure>\n"
 }
 
-/// Draws a bar and its interval, if any, as a line with end caps.
+/// Draws a bar.
 fn drawn(bar: &Bar, longest: f64) -> String {
     if longest <= 0.0 {
         return String::new();
     }
-    let place = |value: f64| share(value.max(0.0), (0.0, longest)) * LENGTH;
     let mut out = format!(
         "<svg viewBox=\"0 0 {LENGTH} {HEIGHT}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
     );
@@ -76,29 +70,8 @@ fn drawn(bar: &Bar, longest: f64) -> String {
         let _ = write!(
             out,
             "<path class=\"bar\" d=\"M0 2h{:.1}v16h-{0:.1}z\"/>",
-            place(bar.value)
+            share(bar.value.max(0.0), (0.0, longest)) * LENGTH
         );
-    }
-    if let Some((low, high)) = bar.range {
-        let end = |value: f64, open: f64| {
-            if value.is_finite() {
-                (place(value), true)
-            } else {
-                (open, false)
-            }
-        };
-        let (from, to) = (end(low, 0.0), end(high, LENGTH));
-        let _ = write!(
-            out,
-            "<path class=\"interval\" d=\"M{:.1} 10H{:.1}",
-            from.0, to.0
-        );
-        for (at, is_known) in [from, to] {
-            if is_known {
-                let _ = write!(out, "M{at:.1} 5v10");
-            }
-        }
-        out += "\"/>";
     }
     out + "</svg>"
 }
@@ -120,25 +93,17 @@ mod tests {
         }
     }
 
-    fn bar(value: f64, range: Option<(f64, f64)>) -> Bar {
+    fn bar(value: f64) -> Bar {
         Bar {
             label: "1".to_owned(),
             value,
-            range,
             ..Bar::default()
         }
     }
 
     #[test]
     fn bar_lengths_are_proportional() {
-        let text = bars(
-            &chart(vec![
-                bar(400.0, None),
-                bar(200.0, None),
-                bar(f64::NAN, None),
-            ]),
-            "c",
-        );
+        let text = bars(&chart(vec![bar(400.0), bar(200.0), bar(f64::NAN)]), "c");
         let lengths: Vec<&str> = text
             .split("d=\"M0 2h")
             .skip(1)
@@ -151,17 +116,8 @@ mod tests {
     }
 
     #[test]
-    fn open_ends_have_no_bound() {
-        let closed = drawn(&bar(4.0, Some((3.0, 5.0))), 5.0);
-        assert_eq!(closed.matches("v10").count(), 2);
-        let open = drawn(&bar(4.0, Some((3.0, f64::INFINITY))), 4.0);
-        assert_eq!(open.matches("v10").count(), 1);
-        assert!(open.contains("H1000.0"));
-    }
-
-    #[test]
     fn names_are_escaped() {
-        let mut hostile = chart(vec![bar(1.0, None)]);
+        let mut hostile = chart(vec![bar(1.0)]);
         hostile.title = "</svg><script>".to_owned();
         hostile.panels[0].name = "<b>".to_owned();
         hostile.panels[0].bars[0].label = "<i>".to_owned();

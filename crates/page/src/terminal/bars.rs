@@ -47,10 +47,6 @@ pub(crate) fn bars(chart: &BarChart, width: usize, unicode: bool) -> Vec<String>
     if !chart.x_label.is_empty() {
         legend.push(escape(&chart.x_label).into_owned());
     }
-    if all().any(|bar| bar.range.is_some()) && columns > 0 {
-        let (inner, outer) = if unicode { ('▒', '░') } else { ('=', '-') };
-        legend.push(format!("{inner}{outer} interval"));
-    }
     if all().any(|bar| bar.marked) && !chart.mark_label.is_empty() {
         legend.push(format!("{} {}", mark(unicode), escape(&chart.mark_label)));
     }
@@ -73,7 +69,7 @@ fn label(bar: &Bar, unicode: bool) -> String {
     }
 }
 
-/// Draws a bar up to its value, and its interval in a lighter shade.
+/// Draws a bar up to its value.
 fn drawn(bar: &Bar, longest: f64, columns: usize, unicode: bool) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if columns == 0 || !bar.value.is_finite() || longest <= 0.0 {
@@ -84,43 +80,16 @@ fn drawn(bar: &Bar, longest: f64, columns: usize, unicode: bool) -> String {
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
     )] // a share of the columns
-    let eighths = |value: f64| {
-        let share = share(value.max(0.0), (0.0, longest));
+    let eighths = {
+        let share = share(bar.value.max(0.0), (0.0, longest));
         ((share * columns as f64 * 8.0).round() as usize).min(columns * 8)
     };
-    let whole = |value: f64| (eighths(value) + 4) / 8;
-    let value = eighths(bar.value);
-    let Some((low, high)) = bar.range else {
-        if unicode {
-            return format!("{}{}", "█".repeat(value / 8), EIGHTHS[value % 8]);
-        }
-        // A value above zero is always visible.
-        let columns = whole(bar.value).max(usize::from(bar.value > 0.0));
-        return "#".repeat(columns);
-    };
-    let (full, inner, outer) = if unicode {
-        ("█", "▒", "░")
-    } else {
-        ("#", "=", "-")
-    };
-    // An open end extends as far as the longest bar.
-    let middle = whole(bar.value);
-    let low = if low.is_finite() {
-        whole(low).min(middle)
-    } else {
-        0
-    };
-    let high = if high.is_finite() {
-        whole(high).max(middle)
-    } else {
-        columns
-    };
-    format!(
-        "{}{}{}",
-        full.repeat(low),
-        inner.repeat(middle - low),
-        outer.repeat(high - middle)
-    )
+    if unicode {
+        return format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
+    }
+    // A value above zero is always visible.
+    let whole = ((eighths + 4) / 8).max(usize::from(bar.value > 0.0));
+    "#".repeat(whole)
 }
 
 #[cfg(test)]
@@ -141,20 +110,19 @@ mod tests {
         }
     }
 
-    fn bar(label: &str, value: f64, range: Option<(f64, f64)>) -> Bar {
+    fn bar(label: &str, value: f64) -> Bar {
         Bar {
             label: label.to_owned(),
             value,
-            range,
             ..Bar::default()
         }
     }
 
     #[test]
     fn bar_lengths_are_proportional() {
-        let mut long = bar("1", 400.0, None);
+        let mut long = bar("1", 400.0);
         long.marked = true;
-        let chart = chart(vec![long, bar("2", 100.0, None), bar("3", f64::NAN, None)]);
+        let chart = chart(vec![long, bar("2", 100.0), bar("3", f64::NAN)]);
         assert_eq!(
             bars(&chart, 40, false),
             [
@@ -168,33 +136,14 @@ mod tests {
         assert_eq!(bars(&chart, 40, true)[2], "  2   ██████▌ 100");
     }
 
-    #[test]
-    fn intervals_are_lighter() {
-        let chart = chart(vec![
-            bar("a", 4.0, Some((2.0, 8.0))),
-            bar("b", 4.0, Some((4.0, f64::INFINITY))),
-        ]);
-        assert_eq!(
-            bars(&chart, 37, false),
-            [
-                "throughput",
-                "  a #####====--------- 4 (2 to 8)",
-                "  b #########--------- 4 (at least 4)",
-                "  run   =- interval",
-            ]
-        );
-    }
-
     proptest! {
         #[test]
         fn no_line_is_too_wide(
-            values in prop::collection::vec((any::<f64>(), any::<f64>(), any::<f64>(), ".{0,30}"), 0..9),
+            values in prop::collection::vec((any::<f64>(), ".{0,30}"), 0..9),
             width in 0_usize..130,
             unicode: bool,
         ) {
-            let all = values
-                .into_iter()
-                .map(|(value, low, high, label)| bar(&label, value, Some((low, high))));
+            let all = values.into_iter().map(|(value, label)| bar(&label, value));
             for line in bars(&chart(all.collect()), width, unicode) {
                 prop_assert!(display_width(&line) <= width.max(3), "{line}");
             }

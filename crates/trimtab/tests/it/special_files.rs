@@ -186,7 +186,7 @@ fn a_signal_ends_the_wait_for_a_pipe() {
         &["explain", csv, "--jobs", "none", "--log", &fifo],
         &["explain", csv, "--jobs", "none", "--events", &fifo],
         &["shards", "reroute", "--state", &fifo],
-        &["ssd", "calibrate", &fifo],
+        &["ssd", "run", "--drive", &fifo],
         &["check", "--bundle", &fifo],
         &["--config", &fifo, "check"],
     ] {

@@ -262,22 +262,7 @@ const OTHERS: &[(&[&str], &str)] = &[
         "--media-written",
     ),
     (&["run", "--drive", "/dev/zero"], "at most 1 MiB"),
-    (
-        &["replay", "/dev/zero", "--trace-format", "msr"],
-        "no end of line",
-    ),
-    (&["replay"], "TRACE"),
-    (&["replay", "/nonexistent.csv"], "No such file"),
-    (&["replay", "/"], "directory"),
-    (&["replay", "/etc/passwd"], "--trace-format"),
-    (&["replay", "x", "--trace-format", "pcap"], "msr"),
     (&["example", "six-pages"], "five-pages"),
-    (&["calibrate", "/nonexistent.csv"], "No such file"),
-    (
-        &["calibrate", "x", "--moved-page-cost", "-1"],
-        "expected a cost in pages, above 0 and at most 100, found \"-1\"",
-    ),
-    (&["calibrate", "/etc/passwd"], "line 2"),
 ];
 
 #[test]

@@ -1,8 +1,7 @@
 //! `trimtab ssd`: deviations from the requested settings are reported, unused inputs are not.
 
-use crate::ssd::{assert_fits_80_columns, file, host, host_args, json, number, ssd};
-use crate::support::{stderr, stdout};
-use std::fmt::Write as _;
+use crate::ssd::{assert_fits_80_columns, host, host_args, json, number, ssd};
+use crate::support::stdout;
 
 /// Joins wrapped lines.
 fn single_line(text: &str) -> String {
@@ -112,77 +111,6 @@ fn theory_is_shown_only_for_the_steady_state() {
     assert!(document["result"]["no_theory"].is_string());
     let single = single_line(&stdout(&ssd(&args(&["--pages-per-block", "1"]))));
     assert!(single.contains("1 page a block") && single.contains("from 8 pages a block on"));
-}
-
-/// Writes a trace of 50 requests per second for a minute; the last request is a read.
-fn steady_trace() -> String {
-    (0..3050_u64).fold(String::new(), |mut text, index| {
-        let kind = if index % 3 == 0 || index == 3049 {
-            "Read"
-        } else {
-            "Write"
-        };
-        let ticks = 128_166_372_003_061_629 + index * 200_000;
-        let offset = index * 7919 % 1024 * 65_536;
-        let _ = writeln!(text, "{ticks},usr,0,{kind},{offset},8192,1331");
-        text
-    })
-}
-
-#[test]
-fn a_final_read_is_not_a_peak() {
-    let directory = tempfile::tempdir().unwrap();
-    let trace = file(directory.path(), "usr_0.csv", &steady_trace());
-    let trace = trace.to_str().unwrap();
-    for more in [&[][..], &["--interval", "1s"], &["--interval", "999ms"]] {
-        let args = [&["replay", trace, "--format", "json"][..], more].concat();
-        let document = json(&ssd(&args));
-        let series = document["result"]["series"].as_array().unwrap();
-        assert!(series.len() > 50, "{}", series.len());
-        let length =
-            |point: usize| number(&series[point]["end_s"]) - number(&series[point]["start_s"]);
-        assert!(length(series.len() - 1) > 0.5 * length(0), "{more:?}");
-        for point in series {
-            let rate = number(&point["read_mb_s"]);
-            assert!((0.1..0.2).contains(&rate), "{more:?}: {rate}");
-        }
-    }
-    let one = "128166372003061629,usr,0,Read,0,4096,1331\n";
-    let one = file(directory.path(), "one.csv", one);
-    let text = single_line(&stdout(&ssd(&["replay", one.to_str().unwrap()])));
-    assert!(text.starts_with("1 request on a 64 MiB drive"), "{text}");
-    assert!(
-        text.contains("nothing was written") && text.contains("1 read (4 KiB)"),
-        "{text}"
-    );
-}
-
-#[test]
-fn trace_devices_are_listed_and_compressed_traces_recognised() {
-    let directory = tempfile::tempdir().unwrap();
-    let text = steady_trace().replacen("usr,0", "usr,1", 1);
-    let trace = file(directory.path(), "usr.csv", &text);
-    let trace = trace.to_str().unwrap();
-    for more in [&[][..], &["--capacity", "64MiB", "--interval", "1s"]] {
-        let output = ssd(&[&["replay", trace, "--devices", "foo"][..], more].concat());
-        assert_eq!(output.status.code(), Some(2));
-        assert!(
-            stderr(&output).contains("they have usr_1, usr_0;"),
-            "{}",
-            stderr(&output)
-        );
-    }
-    for (first, tool) in [
-        (&[0x1f, 0x8b, 8, 8][..], "zcat"),
-        (&[0x28, 0xb5, 0x2f, 0xfd, 4], "zstdcat"),
-    ] {
-        let path = directory.path().join("trace.bin");
-        std::fs::write(&path, [first, &[7; 200]].concat()).unwrap();
-        let output = ssd(&["replay", path.to_str().unwrap()]);
-        let message = stderr(&output);
-        let hint = message.lines().find(|line| line.contains("hint:")).unwrap();
-        assert!(hint.contains(&format!("input: {tool} ")), "{message}");
-    }
 }
 
 #[test]

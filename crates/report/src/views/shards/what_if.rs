@@ -342,7 +342,6 @@ fn pictures(answer: &Forecast) -> Vec<BarChart> {
                     label: self::name(name).into_owned(),
                     #[expect(clippy::cast_precision_loss, reason = "lengths of bars")]
                     value: find(nodes, name).map_or(0.0, |node| value(&node) as f64),
-                    range: None,
                     // All digits of a count, where a number would be rounded.
                     text: match format {
                         Format::Number => {

@@ -1,12 +1,10 @@
 //! Results and pages of `trimtab ssd`.
 
-mod calibrate;
 mod counters;
 mod csv;
 mod drive;
 mod figures;
 mod five_pages;
-mod replay;
 mod scenario;
 mod scenario_rows;
 mod schedules;
@@ -16,12 +14,10 @@ mod sweep_row;
 mod ten_runs;
 mod words;
 
-pub use calibrate::{CalibrationAnswer, Fitted, calibration};
 pub use counters::DriveCounters;
 pub use drive::DriveAnswer;
 pub(crate) use figures::SCENARIO_LABEL;
 pub use five_pages::FivePages;
-pub use replay::{ReplayAnswer, ReplayRun, replay, replay_warnings};
 pub use scenario::{ScenarioResult, load_words};
 pub use scenario_rows::{PointRow, ScenarioAnswer, Summary};
 pub use schedules::Schedules;

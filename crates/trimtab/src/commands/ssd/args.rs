@@ -4,7 +4,6 @@ use super::values;
 use crate::answer::{Format, OutputArgs};
 use crate::values as plain;
 use clap::{Args, Subcommand, ValueEnum};
-use flash::calibrate::HostWrites;
 use flash::ftl::{Collection, PowerOn};
 use flash::setup::{Mix, TrimSchedule};
 use flash::workload::rhythm::Rhythm;
@@ -25,9 +24,7 @@ pub const LONG_ABOUT: &str = "Simulate an SSD under a workload, and the effect o
     trimtab ssd run --from-host /data    use this host's counters\n  \
     trimtab ssd run --logical-pages 1M --op 25% --format json\n  \
     trimtab ssd sweep --capacity 3.84TB --writes-per-day 1.9TB --op 7%,28%\n  \
-    trimtab ssd replay trace.csv --capacity 480GB\n  \
-    trimtab ssd example five-pages       show why deletes must reach a drive\n  \
-    trimtab ssd calibrate decay.csv      fit the spare area to a measured decay"
+    trimtab ssd example five-pages       show why deletes must reach a drive"
 )]
 pub struct Ssd {
     /// The subcommand to run.
@@ -46,12 +43,8 @@ pub enum SsdCommand {
     Run(Box<Run>),
     /// Simulate a grid of settings on all cores
     Sweep(Box<Sweep>),
-    /// Replay a recorded I/O trace on a drive
-    Replay(Box<Replay>),
     /// Walk through published examples step by step
     Example(Example),
-    /// Fit spare area and timing to a measured decay
-    Calibrate(Calibrate),
 }
 
 /// `trimtab ssd run`.
@@ -365,104 +358,6 @@ pub struct Sweep {
     pub output: OutputArgs,
 }
 
-/// `trimtab ssd replay`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    trimtab ssd replay usr_0.csv      size the drive to fit the trace\n  \
-    trimtab ssd replay io_traces.csv --devices 17,42 --capacity 40GB --op 28%\n  \
-    zcat trace.gz | trimtab ssd replay - --capacity 500GB\n  \
-    blkparse -i nvme0n1 | trimtab ssd replay - --capacity 1TB\n\n\
-    Formats: msr, alibaba, tencent, cloudphysics, blkparse-d (requests as issued),\n\
-    blkparse-q (as queued), fio-v2, fio-v3, ssdsim.\n\n\
-    Exit codes: 0 replayed; 2 could not run, or a line could not be parsed (unless\n\
-    --skip-bad-lines).")]
-pub struct Replay {
-    /// Trace files, replayed one after another; `-` reads stdin
-    #[arg(value_name = "TRACE", required_unless_present = "schema")]
-    pub traces: Vec<PathBuf>,
-
-    /// Trace format [default: detected from the first lines]
-    #[arg(long, value_name = "FORMAT", value_parser = values::trace_format)]
-    pub trace_format: Option<flash::trace::Format>,
-
-    /// Unit of the trace's timestamps in nanoseconds [default: that of the format]
-    #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
-    pub time_unit: Option<u64>,
-
-    /// Skip up to N lines that cannot be parsed
-    #[arg(long, value_name = "N", value_parser = plain::count)]
-    pub skip_bad_lines: Option<u64>,
-
-    /// Devices to replay, by name; `all` overlays them on each other [default: the first]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub devices: Vec<String>,
-
-    /// Logical capacity of each drive [default: sized to the trace]
-    #[arg(long, value_name = "SIZE", value_parser = plain::size)]
-    pub capacity: Option<u64>,
-
-    /// Handling of addresses beyond the drive [default: skip]
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub beyond: Option<Beyond>,
-
-    /// Replay as fast as possible with N requests in flight, instead of at recorded times
-    #[arg(long, value_name = "N", value_parser = values::whole::<1, 65_536>)]
-    pub queue_depth: Option<u32>,
-
-    /// Number of times to replay the traces
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::whole::<1, 100_000>)]
-    pub rounds: u32,
-
-    /// State of the drive before the first request: empty, filled, or aged:P [default: filled]
-    #[arg(long, value_name = "STATE")]
-    pub power_on: Option<PowerOn>,
-
-    /// Interval between points of the series: 1s, 500ms [default: 1/90 of the trace]
-    #[arg(long, value_name = "TIME", value_parser = values::seconds)]
-    pub interval: Option<f64>,
-
-    #[command(flatten)]
-    pub drive: DriveArgs,
-
-    /// Spare area relative to logical capacity [default: 7%]
-    #[arg(long, visible_alias = "over-provisioning", value_name = "SHARE", value_parser = values::over_provisioning, allow_hyphen_values = true, help_heading = "Drive")]
-    pub op: Option<f64>,
-
-    /// Garbage collection policy [default: greedy]
-    #[arg(long, value_name = "POLICY", help_heading = "Drive")]
-    pub policy: Option<Collection>,
-
-    /// Number of RAID-0 drives [default: 1]
-    #[arg(long, value_name = "N", value_parser = values::whole::<1, 1024>, help_heading = "Drive")]
-    pub drives: Option<u32>,
-
-    /// RAID-0 chunk size [default: 512KiB]
-    #[arg(long, value_name = "SIZE", value_parser = plain::size, help_heading = "Drive")]
-    pub chunk: Option<u64>,
-
-    /// Random seed
-    #[arg(long, value_name = "N", value_parser = plain::count, default_value_t = 1)]
-    pub seed: u64,
-
-    /// Output format [default: from the extension of -o FILE, else text]
-    #[arg(long, value_enum, help_heading = "Output")]
-    pub format: Option<SsdFormat>,
-
-    #[command(flatten)]
-    pub output: OutputArgs,
-}
-
-/// Values of `--beyond`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Beyond {
-    /// Skip and count such requests
-    Skip,
-    /// Wrap around to the start of the drive
-    Wrap,
-    /// Scale all addresses to fit
-    Scale,
-}
-
 /// `trimtab ssd example`.
 #[derive(Debug, Args)]
 pub struct Example {
@@ -487,85 +382,4 @@ pub enum ExampleName {
     TenRuns,
     /// A host trimmed weekly and daily over four weeks
     Schedules,
-}
-
-/// `trimtab ssd calibrate`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    trimtab ssd calibrate decay.csv   seconds and MB/s of a full-speed write test\n  \
-    trimtab ssd calibrate wa.csv --value write-amplification \\\n    \
-    --written-per-second 210MB --capacity 3.84TB --start trimmed:62%\n\n\
-    SERIES is a CSV file with two columns, time in seconds and the value. A header\n\
-    line and lines that begin with # are skipped. `-` reads stdin.\n\n\
-    Exit codes: 0 the series determines the spare area; 1 it does not (the output\n\
-    says why); 2 could not run.")]
-pub struct Calibrate {
-    /// Measured series (CSV)
-    #[arg(value_name = "SERIES")]
-    pub series: PathBuf,
-
-    /// Quantity in the second column [default: throughput]
-    #[arg(long, value_enum)]
-    pub value: Option<Measured>,
-
-    /// Unit of throughput per second: 1MB, 1MiB, 1 (bytes) [default: 1MB]
-    #[arg(long, value_name = "SIZE", value_parser = plain::size)]
-    pub unit: Option<u64>,
-
-    /// Part of the averaging interval that timestamps mark; irrelevant for evenly spaced points
-    /// [default: end]
-    #[arg(long, value_enum)]
-    pub stamps: Option<Stamped>,
-
-    /// Constant host write rate per second [default: as much as the drive accepted]
-    #[arg(long, value_name = "SIZE", value_parser = values::written_per_second)]
-    pub written_per_second: Option<HostWrites>,
-
-    /// Logical capacity, if known
-    #[arg(long, value_name = "SIZE", value_parser = plain::size)]
-    pub capacity: Option<u64>,
-
-    /// State of the drive at the first point: filled:SHARE or trimmed:SHARE, with SHARE in use
-    /// [default: filled:100%]
-    #[arg(long, value_name = "STATE")]
-    pub start: Option<flash::theory::Start>,
-
-    /// Garbage collection policy: fifo or greedy [default: greedy]
-    #[arg(long, value_name = "POLICY")]
-    pub policy: Option<Collection>,
-
-    /// Pages per erase block [default: 256]
-    #[arg(long, value_name = "N", value_parser = values::pages_per_block)]
-    pub pages_per_block: Option<u32>,
-
-    /// Cost of moving a page, in host page writes, if known
-    #[arg(long, value_name = "R", value_parser = values::cost, allow_hyphen_values = true)]
-    pub moved_page_cost: Option<f64>,
-
-    /// Output format [default: from the extension of -o FILE, else text]
-    #[arg(long, value_enum, help_heading = "Output")]
-    pub format: Option<SsdFormat>,
-
-    #[command(flatten)]
-    pub output: OutputArgs,
-}
-
-/// Values of `--stamps`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Stamped {
-    /// End of the interval
-    End,
-    /// Beginning of the interval
-    Begin,
-    /// Middle of the interval
-    Middle,
-}
-
-/// Values of `--value`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Measured {
-    /// Bytes per second accepted by the drive
-    Throughput,
-    /// Media writes divided by host writes
-    WriteAmplification,
 }

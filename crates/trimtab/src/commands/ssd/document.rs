@@ -1,9 +1,6 @@
 //! What `trimtab ssd ... --format json` prints, schema `trimtab.ssd/1`.
 
-use report::ssd::{
-    CalibrationAnswer, DriveAnswer, FivePages, ReplayAnswer, ScenarioAnswer, Schedules,
-    SweepAnswer, TenRuns,
-};
+use report::ssd::{DriveAnswer, FivePages, ScenarioAnswer, Schedules, SweepAnswer, TenRuns};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,10 +14,6 @@ pub enum Answer {
     Scenario(Box<ScenarioAnswer>),
     /// `sweep`.
     Sweep(Box<SweepAnswer>),
-    /// `replay`.
-    Replay(Box<ReplayAnswer>),
-    /// `calibrate`.
-    Calibration(Box<CalibrationAnswer>),
     /// `example five-pages`.
     FivePages(Box<FivePages>),
     /// `example ten-runs`.

@@ -2,7 +2,6 @@
 
 pub mod args;
 mod bare;
-mod calibrate;
 mod days;
 mod delivery;
 mod document;
@@ -11,7 +10,6 @@ mod example;
 mod from_host;
 mod memory;
 mod refuse;
-mod replay;
 mod run;
 mod spec;
 mod sweep;
@@ -32,15 +30,13 @@ pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, Co
         "ssd",
         arguments.command.as_ref(),
         arguments.schema,
-        "run, sweep, replay, example, calibrate",
+        "run, sweep, example",
     )?;
     let wants_schema = match named {
         None => true,
         Some(SsdCommand::Run(arguments)) => arguments.output.schema,
         Some(SsdCommand::Example(arguments)) => arguments.output.schema,
         Some(SsdCommand::Sweep(arguments)) => arguments.output.schema,
-        Some(SsdCommand::Replay(arguments)) => arguments.output.schema,
-        Some(SsdCommand::Calibrate(arguments)) => arguments.output.schema,
     };
     let (Some(command), false) = (named, wants_schema) else {
         output::print(&report::schema_of::<document::Answer>())?;
@@ -57,9 +53,7 @@ pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, Co
                 .transpose()?;
             return sweep::run(arguments, found.as_ref(), &config.ssd, quiet);
         }
-        SsdCommand::Replay(arguments) => replay::run(arguments, &config.ssd, quiet)?,
         SsdCommand::Example(arguments) => example::run(arguments, &config.ssd, quiet)?,
-        SsdCommand::Calibrate(arguments) => return calibrate::run(arguments, &config.ssd),
     }
     Ok(ExitCode::SUCCESS)
 }

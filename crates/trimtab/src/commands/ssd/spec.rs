@@ -9,10 +9,9 @@ use crate::values::configured;
 use flash::drive_file::DriveFile;
 use flash::ftl::Collection;
 use flash::time::Timing;
-use std::path::Path;
 
 /// Default over-provisioning, typical of client drives.
-pub const OVER_PROVISIONING: f64 = 0.07;
+const OVER_PROVISIONING: f64 = 0.07;
 /// Default pages per block where a drive is simulated in full.
 pub const PAGES_PER_BLOCK: u32 = 256;
 
@@ -113,9 +112,4 @@ pub fn require_chunk(bytes: u64, drives: u32, page_bytes: u32) -> Result<(), Com
         ),
     )
     .hint("choose a multiple of it for --chunk, or smaller pages with --page-bytes"))
-}
-
-/// Escapes a path for display.
-pub fn shown(path: &Path) -> String {
-    units::escape(&path.display().to_string()).into_owned()
 }

@@ -1,9 +1,7 @@
 //! Parsers for `ssd` values within their bounds. Workloads, policies and states are parsed by `flash`.
 
 use crate::values;
-use flash::calibrate::HostWrites;
 use flash::drive_file::PAGES_PER_BLOCK;
-use flash::trace::Format;
 use std::ops::RangeInclusive;
 use units::ValueError;
 
@@ -112,16 +110,6 @@ pub fn reads(text: &str) -> Result<f64, ValueError> {
     })
 }
 
-/// Parses a trace format.
-///
-/// # Errors
-/// A message that lists the formats.
-pub fn trace_format(text: &str) -> Result<Format, String> {
-    text.trim()
-        .parse()
-        .map_err(|error: flash::trace::UnknownFormat| error.to_string())
-}
-
 /// Parses the interval of a series in whole hours, 1 to 168: `6h`, `1d`.
 ///
 /// # Errors
@@ -137,35 +125,6 @@ pub fn hours(text: &str) -> Result<u32, ValueError> {
         return Err(expected());
     }
     u32::try_from(hours).map_err(|_| expected())
-}
-
-/// Parses a duration in seconds: `1s`, `500ms`, `2min`.
-///
-/// # Errors
-/// If the text is not such a value.
-pub fn seconds(text: &str) -> Result<f64, ValueError> {
-    Ok(values::duration(text)?.as_secs_f64())
-}
-
-/// Parses a host write rate in bytes per second: `210MB/s`, `210MB`.
-///
-/// # Errors
-/// If the text is not such a value.
-pub fn written_per_second(text: &str) -> Result<HostWrites, ValueError> {
-    let bytes = values::size(text.trim().trim_end_matches("/s"))?;
-    #[allow(clippy::cast_precision_loss)] // a rate
-    let rate = bytes as f64;
-    Ok(HostWrites::Rate(rate))
-}
-
-/// Parses a cost in pages: above 0, at most 100.
-///
-/// # Errors
-/// If the text is not such a value.
-pub fn cost(text: &str) -> Result<f64, ValueError> {
-    real(text, "a cost in pages, above 0 and at most 100", |value| {
-        value > 0.0 && value <= 100.0
-    })
 }
 
 /// Parses a plain number within bounds.
@@ -244,12 +203,10 @@ mod tests {
     fn times_have_units() {
         assert_eq!(hours("6h"), Ok(6));
         assert_eq!(hours("7d"), Ok(168));
-        assert_eq!(seconds("500ms"), Ok(0.5));
         for text in ["6", "0.5h", "90min", "169h", "0h"] {
             assert!(hours(text).is_err(), "{text}");
         }
         assert!(complaint(hours("6")).contains("6 has no unit"));
-        assert!(seconds("1").is_err());
     }
 
     #[test]
@@ -257,7 +214,7 @@ mod tests {
         assert_eq!(preset("TLC"), Ok("tlc".to_owned()));
         assert!(complaint(preset("plc")).contains("qlc"));
         assert_eq!(warm_up("0"), Ok(0.0));
-        assert!(passes("0").is_err() && reads("-1").is_err() && cost("101").is_err());
+        assert!(passes("0").is_err() && reads("-1").is_err());
         assert_eq!(page_bytes("16KiB"), Ok(16_384));
         assert!(complaint(page_bytes("16384")).contains("has no unit"));
     }
@@ -266,8 +223,7 @@ mod tests {
         #[test]
         fn nothing_panics(text in "\\PC*|[a-z]{0,8}[:@ /,0-9.%]{0,12}") {
             let _ = (over_provisioning(&text), pages(&text), fill(&text), hours(&text));
-            let _ = (reads(&text), cost(&text), passes(&text), warm_up(&text), preset(&text));
-            let _ = (seconds(&text), page_bytes(&text), written_per_second(&text));
+            let _ = (reads(&text), passes(&text), warm_up(&text), preset(&text), page_bytes(&text));
         }
 
         #[test]
