@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: install uninstall packages test-install test-packages test-reproducible demo attack format test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes test-monitoring test-fleet bench-filesystems livefix test-livefix bench-livefix test-crafted
+.PHONY: install uninstall packages test-install test-packages test-reproducible demo attack format test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes test-monitoring test-fleet bench-filesystems livefix test-livefix bench-livefix test-crafted
 
 demo: release
 	@./lab/demo/demo.sh
@@ -49,7 +49,7 @@ test: deps
 	@$(STAGE) --summary
 
 # What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.
-test-full: test deny fuzz-full lab test-packages test-ssd test-schedules test-shards test-desired test-crash test-crafted test-servers test-livefix test-ansible test-kubernetes test-monitoring test-fleet
+test-full: test deny fuzz-full lab test-packages test-ssd test-schedules test-versions test-desired test-crash test-crafted test-servers test-livefix test-ansible test-kubernetes test-monitoring test-fleet
 
 # Hostile users' files, bundles, histories, cluster states and servers against the static binary, with counts and
 # peak memory by command: needs root and python3, minutes. Another build: TRIMTAB=/somewhere/trimtab.
@@ -193,22 +193,17 @@ cases: build
 nightly: build
 	@./lab/nightly/check.sh $${CARGO_TARGET_DIR:-target}/debug/trimtab $(KEEP)
 
-# The shard scheduler beside the real allocation service of Elasticsearch 7.4.0, on random clusters: 2,000, or
-# COUNT, from SEED on. The first 60 are part of `make unit`. The jars come through Maven.
-test-shards:
-	@COUNT=$(if $(filter file,$(origin COUNT)),2000,$(COUNT)) SEED=$(SEED) cargo test --locked -p shards --test it -- \
-	    --ignored --nocapture --test-threads 1 clusters_agree $(if $(SEED),,a_missing_decider)
-
 # The desired balance beside the real ones of 8.19 and 9.2 (which needs a JDK of 21 or later), on random clusters: 2,000
 # of each, or COUNT, from SEED on; with another order of Java's immutable maps: SALT=2; two servers whose orders differ
-# beside each other, instead: CHANCE=1. The first 30 are part of `make unit`.
+# beside each other, instead: CHANCE=1. The first 30 are part of `make unit`. The jars come through Maven.
 test-desired:
 	@COUNT=$(if $(filter file,$(origin COUNT)),2000,$(COUNT)) SEED=$(SEED) cargo test --locked -p shards --test it -- \
 	    --ignored --nocapture --test-threads 1 $(if $(CHANCE),two_servers,desired_balances_agree)
 
-# The balancer beside the real one of 14 versions of Elasticsearch and OpenSearch: 500 random clusters each, or
+# The balancer beside the real one of 15 versions of Elasticsearch and OpenSearch: 500 random clusters each, or
 # COUNT, from SEED on, of VERSIONS="8.4.3 opensearch-2.19.1" or all; then an empty node that joins 12 and 120 others.
-# An hour; OpenSearch 3 and Elasticsearch 9 need Java 21.
+# An hour. OpenSearch 3 and Elasticsearch 9 need Java 21, and are left out without it. The first 8 of three versions are
+# part of `make unit`.
 test-versions:
 	@COUNT=$(if $(filter file,$(origin COUNT)),500,$(COUNT)) SEED=$(SEED) VERSIONS="$(VERSIONS)" TIER=4 \
 	    cargo test --locked -p shards --test it -- --ignored --nocapture --test-threads 1 versions:: joins::

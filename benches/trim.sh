@@ -68,10 +68,9 @@ What random reads of 4 KiB take, 100 a second, in the guest, on three models of 
 `fifo` serves one request after the other, and a discard costs 1 ms and its bytes at 300 MB/s; `fixed`
 the same, and a discard costs 50 ms whatever its size; `parallel` is eight such servers as of `fifo`.
 The figures are good for comparing the columns, not for knowing a drive. "Without" are ten seconds
-before each trim, "during" is from the first discard to the last; `trimtab-16MiB` is
-`--max-request 16MiB`; both are given `--deadline 2m`, which ends what takes longer ("to go on"). The
-goal: mean at most twice, p99 at most three times what it is without, or the pass stops itself (exit 1,
-to be gone on with).
+before each trim, "during" is from the first discard to the last; trimtab is given `--deadline 2m`, which
+ends what takes longer ("to go on"). The goal: mean at most twice, p99 at most three times what it is
+without, or the pass stops itself (exit 1, to be gone on with).
 
 `benches/trim/latency.sh`:
 

@@ -66,11 +66,10 @@ def cluster():
         where = {"path": "/var/lib/elasticsearch/nodes/0", "mount": "/var/lib/elasticsearch (/dev/nvme0n1)"}
         stats[f"id-{name}"] = {
             "jvm": {"version": None, "mem": {"heap_max_in_bytes": None, "heap_used_in_bytes": heap // 2}},
-            "fs": {"total": disk, "data": [{**where, "type": "xfs", **disk}]},
-            "indices": {"store": {"size_in_bytes": 2300 * GB if is_data else 0}}}
+            "fs": {"total": disk, "data": [{**where, "type": "xfs", **disk}]}}
     indices = {"open": 12500, "closed": 0, "example": "logs-0000"}
     values = {"index.number_of_shards": {"1": indices}, "index.number_of_replicas": {"1": indices},
-              "index.codec": {"best_compression": indices}, "index.version.created": {"7040099": indices}}
+              "index.version.created": {"7040099": indices}}
     count = {"total": len(nodes), "failed": 0}
     answers = {
         "root": {"flavour": "elasticsearch", "version": "7.4.0", "cluster_name": "made-up"},

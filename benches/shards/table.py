@@ -51,20 +51,22 @@ def main(path):
     for operation, words in OPERATIONS.items():
         keys = sorted(key for key in times if key[0] == operation)
         print(f"\n{words[0].upper()}{words[1:]}, milliseconds:\n")
-        print("| nodes | shards | " + " | ".join(versions) + " | decisions |")
-        print("|---:|---:|" + "---:|" * len(versions) + "---|")
+        columns = [v for v in versions if any(v in times[key] for key in keys)]
+        print("| nodes | shards | " + " | ".join(columns) + " | decisions |")
+        print("|---:|---:|" + "---:|" * len(columns) + "---|")
         for key in keys:
-            cells = [milliseconds(times[key][v]) if v in times[key] else "" for v in versions]
+            cells = [milliseconds(times[key][v]) if v in times[key] else "" for v in columns]
             known = set(digests[key].values())
-            alone = set(digests[key]) <= {"scan", "cold", "warm"}
+            alone = set(digests[key]) <= {"cold", "warm"}
             same = "differ" if len(known) > 1 else "cold and warm alike" if alone else "all alike"
+            same = "" if len(digests[key]) < 2 else same
             print(f"| {key[1]:,} | {key[2]:,} | " + " | ".join(cells) + f" | {same} |")
         print("\nSlopes on logarithmic scales, over all sizes of a column:\n")
-        print("| nodes | " + " | ".join(versions) + " |")
-        print("|---:|" + "---:|" * len(versions))
+        print("| nodes | " + " | ".join(columns) + " |")
+        print("|---:|" + "---:|" * len(columns))
         for nodes in sorted({key[1] for key in keys}):
             cells = []
-            for version in versions:
+            for version in columns:
                 points = [
                     (key[2], times[key][version])
                     for key in keys

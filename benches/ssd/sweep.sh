@@ -11,7 +11,7 @@ if [ -z "${TRIMTAB:-}" ]; then
     TRIMTAB=${CARGO_TARGET_DIR:-target}/release/trimtab
 fi
 grid=(ssd sweep --logical-pages "${PAGES:-1Mi}" --op "7%,15%,25%,28%" --policy "greedy,fifo,d-choices:2,d-choices:10"
-    --format csv)
+    --format markdown)
 cores=$(nproc)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

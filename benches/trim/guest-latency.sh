@@ -2,7 +2,7 @@
 # In the guest: reads at a steady rate, without a trim and during each contender's trim.
 . /lab/guest.sh
 index=0
-for contender in fstrim trimtab trimtab-16MiB; do
+for contender in fstrim trimtab; do
     name=$(drive $index)
     mount "/dev/$name" /mnt
     dd if=/dev/urandom of=/mnt/reads bs=1M count=64 2>/dev/null
@@ -24,7 +24,6 @@ for contender in fstrim trimtab trimtab-16MiB; do
     from=$(uptime)
     status=0
     case $contender in
-    trimtab-16MiB) trim_with trimtab --deadline 2m --max-request 16MiB ;;
     trimtab) trim_with trimtab --deadline 2m ;;
     *) trim_with $contender ;;
     esac >/lab/out/said.$contender 2>&1 || status=$?

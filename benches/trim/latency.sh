@@ -24,14 +24,14 @@ on_model() { # FS MODEL
     local index=0 out=$work/out arguments=() contender status began ended from to quiet_from quiet_to quiet seen verdict how
     mkdir -p "$work/share/disk" "$out"
     rm -rf "${out:?}"/* "$work"/log.*
-    for contender in fstrim trimtab trimtab-16MiB; do
+    for contender in fstrim trimtab; do
         copy_of "$1" "$work/share/disk/$index.img"
         MODEL_LOG=$work/log.$contender serve "$work/share/disk/$index.img" "$2"
         nbd_drive "$socket" $index
         index=$((index + 1))
     done
     GUEST_TIMEOUT_S=${GUEST_TIMEOUT_S:-1800} guest "$here/guest-latency.sh" "$out" "${arguments[@]}"
-    for contender in fstrim trimtab trimtab-16MiB; do
+    for contender in fstrim trimtab; do
         read -r _ status quiet_from quiet_to began ended discarded < <(grep "^$contender " "$out/phases")
         # The times at which the discard counter changed, sampled every 0.2 s; if none, the whole time.
         read -r from to < <(awk -v from="$began" -v to="$ended" '

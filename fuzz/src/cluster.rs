@@ -5,13 +5,14 @@ use shards::gateway::Stores;
 use shards::model::Version;
 use shards::nodes::RoutingNodes;
 use shards::profile::Server;
-use shards::service::{Round, reroute};
+use shards::service::reroute;
 use shards::state::{ClusterSettings, Source, State};
 use shards::what_if;
 use std::collections::HashMap;
 use std::io::BufReader;
 
 const VERSION: Version = Version::release(7, 4, 0);
+const NOW_NANOS: i64 = 1_600_000_000_000_000_000;
 
 /// Two nodes, one index with an unassigned replica; a relocating copy. Kept short, because inputs
 /// are truncated.
@@ -45,14 +46,13 @@ pub fn state(bytes: &[u8]) {
             }
         }
         let stores = Stores::of(&state.cluster);
-        let round = Round::new(&stores, 1_600_000_000_000_000_000);
         // Copies on a node that no longer holds data are reported as an error.
         let all_hold_data = state
             .cluster
             .nodes
             .iter()
             .all(shards::model::Node::is_live_data);
-        match reroute(&mut state.cluster, &round) {
+        match reroute(&mut state.cluster, &stores, NOW_NANOS) {
             Ok(_) => {}
             Err(error) if all_hold_data => panic!("a table that was accepted: {error}"),
             Err(_) => return,
@@ -166,10 +166,7 @@ pub fn answers(bytes: &[u8]) {
         if read.contains(&true) {
             let stores = Stores::of(&state.cluster);
             // A node with copies may turn out to hold no data, which is reported as an error.
-            let _ = reroute(
-                &mut state.cluster,
-                &Round::new(&stores, 1_600_000_000_000_000_000),
-            );
+            let _ = reroute(&mut state.cluster, &stores, NOW_NANOS);
         }
     }
 }

@@ -486,7 +486,7 @@ fn mdstat(bytes: &[u8]) {
 }
 
 fn lvm_conf(bytes: &[u8]) {
-    let _ = parse::lvm_conf::parse("etc/lvm/lvm.conf", &text(bytes));
+    let _ = parse::lvm_conf::issue_discards("etc/lvm/lvm.conf", &text(bytes));
     keep("etc/lvm/lvm.conf", bytes);
 }
 

@@ -9,10 +9,6 @@ for module in xfs dm-mod; do modprobe $module; done
 dmsetup create drive --table "0 $(blockdev --getsz /dev/nvme0n1) linear /dev/nvme0n1 0"
 dmsetup mknodes
 fill disturbed xfs /dev/mapper/drive 0 || exit 10
-limit_file=/sys/block/nvme0n1/queue/discard_max_bytes
-# A value that can be put back.
-echo $((1 << 30)) >$limit_file
-limit=$(cat $limit_file)
 # Not a performance limit: the time after which a pass counts as hung.
 PATIENCE_S=300
 
@@ -21,15 +17,12 @@ uptime_s() { cut -d. -f1 /proc/uptime; }
 set_clock() { date -s "@$((EPOCHSECONDS + $1))" >/dev/null; } # SECONDS_FORWARD
 utc() { TZ=UTC printf '%(%H:%M)T' $((EPOCHSECONDS + $1)); }
 stream() { echo "$out/$1.trim.json"; }
-limit_state() { if [ "$(cat $limit_file)" = "$limit" ]; then echo back; else cat $limit_file; fi; }
-helper_of() { # NAME...: of the pass
-    local name directory
-    for name in "$@"; do
-        for directory in /proc/[0-9]*; do
-            if [ "$(cat "$directory/comm" 2>/dev/null)" = "$name" ] && grep -qs "^PPid:[[:space:]]*$pass$" "$directory/status"; then
-                echo "${directory#/proc/}"
-            fi
-        done
+child_of_pass() {
+    local directory
+    for directory in /proc/[0-9]*; do
+        if [ "$(cat "$directory/comm" 2>/dev/null)" = trimtab-fitrim ] && grep -qs "^PPid:[[:space:]]*$pass$" "$directory/status"; then
+            echo "${directory#/proc/}"
+        fi
     done
 }
 until_seen() { # LABEL PATTERN
@@ -63,7 +56,6 @@ finish() { # LABEL
     done
     wait "$pass" || status=$?
     record "$1" exit $status
-    record "$1" limit "$(limit_state)"
 }
 # Disturbs a pass once it makes steps, and lets a second one finish what it left.
 #   disturb LABEL FUNCTION [ARGUMENT...]
@@ -72,34 +64,21 @@ disturb() {
     shift 2
     say "$label"
     state=/run/state.$label
-    start "$label" --restart --max-request 1MiB "$@"
+    start "$label" --restart "$@"
     until_seen "$label" '"type":"step"'
     "$how"
     finish "$label"
     "after_$how" 2>/dev/null || true
-    start "$label-again" --max-request 1MiB
+    start "$label-again"
     finish "$label-again"
 }
 
-stop_child() { kill -STOP "$(helper_of trimtab-fitrim)"; }
+stop_child() { kill -STOP "$(child_of_pass)"; }
 stop_child_briefly() {
-    child=$(helper_of trimtab-fitrim)
+    child=$(child_of_pass)
     kill -STOP "$child"
     sleep 3
     kill -CONT "$child"
-}
-stop_guardian() { kill -STOP "$(helper_of trimtab-guard)"; }
-stop_guardian_and_die() {
-    guardian=$(helper_of trimtab-guard)
-    # The pass first, which would continue its guardian.
-    kill -STOP "$pass"
-    kill -STOP "$guardian"
-    kill -9 "$pass"
-}
-after_stop_guardian_and_die() {
-    $trimtab trim --restore-limits --state "$state" >"$out/restored" 2>&1
-    record guardian-and-pass restored "$?"
-    record guardian-and-pass limit_later "$(limit_state)"
 }
 stop_pass() {
     kill -STOP "$pass"
@@ -108,7 +87,7 @@ stop_pass() {
 }
 stop_all() {
     local all
-    mapfile -t all < <(echo "$pass"; helper_of trimtab-fitrim trimtab-guard)
+    mapfile -t all < <(echo "$pass"; child_of_pass)
     kill -STOP "${all[@]}"
     sleep 20
     # The parent first: it must not take its child for one that nobody continues.
@@ -118,8 +97,6 @@ stop_all() {
 }
 disturb stop-child stop_child
 disturb stop-child-briefly stop_child_briefly
-disturb stop-guardian stop_guardian
-disturb guardian-and-pass stop_guardian_and_die
 disturb stop-pass stop_pass
 disturb stop-all stop_all
 

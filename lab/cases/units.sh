@@ -15,9 +15,8 @@ extend() { # UNIT LINE...
 for unit in trimtab-trim@ trimtab-bench-nightly@ trimtab-bench-facts; do
     extend "$unit.service" '[Service]' "StandardOutput=append:$out/${unit%@}.log"
 done
-# The guest has no time zone, which a window needs. Limits of requests are written to sysfs, and taken back by a
-# process of its own.
-echo 'Environment="TRIMTAB_TRIM_OPTIONS=--window 01:00-05:00 --deadline 4h --tz UTC --max-request 16MiB"' >>/etc/systemd/system/trimtab-trim@.service.d/lab.conf
+# The guest has no time zone, which a window needs.
+echo 'Environment="TRIMTAB_TRIM_OPTIONS=--window 01:00-05:00 --deadline 4h --tz UTC"' >>/etc/systemd/system/trimtab-trim@.service.d/lab.conf
 extend trimtab-trim@.timer '[Timer]' AccuracySec=1us
 
 # A history that an earlier version wrote as root.

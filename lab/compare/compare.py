@@ -159,7 +159,7 @@ def _trim(*_):
         "all": ["--all", "--yes"],
         "all, not agreed to": ["--all"],
         "now and a window": ["--now", "--window", "01:00-02:00", "/"],
-        "a rate": ["--rate", "100MiB/s", "--max-request", "16MiB", "/"],
+        "a rate": ["--rate", "100MiB/s", "/"],
         "forced": ["--force", "/"],
     }
     cases = [

@@ -8,10 +8,8 @@
 #   SEED    for contents, victims and moments; printed, taken from the clock by default
 #   KEEP    1: keeps the directories of failed runs
 #
-# Each run kills a pass with --max-request and a low --rate at a random moment. Afterwards
+# Each run kills a pass with a low --rate at a random moment. Afterwards
 # - none of its processes is left after a short while;
-# - discard_max_bytes is restored, by the guardian or, if that was killed too, by --restore-limits or the
-#   next start;
 # - the checkpoint is readable; the next start resumes from it, reports so, and completes;
 # - every file is unchanged, umount works immediately, the filesystem's own checker finds nothing;
 # - the file behind the loop device stores what it stores after one undisturbed pass, within 1 % of what
@@ -25,15 +23,13 @@ PREFIX=kill DEFAULT_COUNT=50
 [ "$(id -u)" = 0 ] || skip "killing passes on loop devices needs root"
 need_tools "killing passes" losetup mkfs.xfs xfs_repair mkfs.ext4 e2fsck mkfs.btrfs btrfs python3 pgrep
 begin "$@"
-IMAGE_MIB=416 FILL_MIB=300 RATE=48MiB/s REQUEST_BYTES=1048576
-# The eighth run also hits the resumed pass.
-VICTIMS=(parent child guardian parent+guardian all TERM INT twice)
+IMAGE_MIB=416 FILL_MIB=300 RATE=48MiB/s
+# The seventh run also hits the resumed pass. No multiple of the number of filesystems: each has every victim.
+VICTIMS=(parent child all TERM INT HUP twice)
 # Not a performance limit: the time after which a run counts as hung.
 PATIENCE_S=120
 
 # --- one filesystem type: everything below runs in its own process -----------------------------
-limit_file() { echo "/sys/block/${loop#/dev/}/queue/discard_max_bytes"; }
-
 attach() { # IMAGE: sets $loop
     loop=$(losetup --find --show "$1") || exit 2
 }
@@ -56,15 +52,13 @@ clean_up() {
 # Processes that belong to a run: their command lines contain its directory, or they trim and were
 # children of the pass. Zombies have no command line.
 left_running() {
-    pgrep -f -- "(--state|__guardian) $state( |\$)"
+    pgrep -f -- "--state $state( |\$)"
     comm -12 <(pgrep -f -- ' __fitrim' | sort) <(sort <<<"$children")
 }
 
-find_helper() { pgrep -P "$pass" -f -- " $1"; } # NAME: prints its process id, if running
-
-# Waits for a helper to appear; prints nothing if the pass ends first.
-await_helper() { # NAME
-    while kill -0 "$pass" 2>/dev/null && ! find_helper "$1"; do sleep 0.02; done
+# Waits for the trimming child to appear, and prints its process id; nothing if the pass ends first.
+await_child() {
+    while kill -0 "$pass" 2>/dev/null && ! pgrep -P "$pass" -f -- ' __fitrim'; do sleep 0.02; done
 }
 
 await() { # WHAT COMMAND...: waits until the command succeeds
@@ -82,12 +76,11 @@ await() { # WHAT COMMAND...: waits until the command succeeds
 
 nothing_runs() { [ -z "$(left_running)" ]; }
 pass_is_over() { ! kill -0 "$pass" 2>/dev/null; }
-limit_is_back() { [ "$(cat "$(limit_file)")" = "$limit" ]; }
 
 start_pass() { # OUTPUT: sets $pass
     # Background jobs of a shell ignore SIGINT, and a pass keeps ignored signals ignored.
     env --default-signal=INT,QUIT,TERM,HUP "$trimtab" trim "$mnt" --now --state "$state" \
-        --rate "$RATE" --accept-stall 60s --max-request "${REQUEST_BYTES}B" --max-latency 5s --format json \
+        --rate "$RATE" --accept-stall 60s --max-latency 5s --format json \
         >"$1.jsonl" 2>"$1.err" &
     pass=$!
 }
@@ -113,35 +106,32 @@ await_end() { # OUTPUT
 
 # Kills the victim; sets $status, and $was_hit if the pass was under way.
 strike() { # OUTPUT
-    local killed=() signal=KILL lowered
+    local killed=() signal=KILL
     was_hit=
     children=$(pgrep -P "$pass")
     case $victim in
     parent | twice) killed=("$pass") ;;
-    child) mapfile -t killed < <(await_helper __fitrim) ;;
-    guardian) mapfile -t killed < <(await_helper __guardian) ;;
-    parent+guardian) mapfile -t killed < <(await_helper __guardian; echo "$pass") ;;
-    all) mapfile -t killed < <(await_helper __guardian; find_helper __fitrim; echo "$pass") ;;
-    TERM | INT) killed=("$pass") signal=$victim ;;
+    child) mapfile -t killed < <(await_child) ;;
+    all) mapfile -t killed < <(await_child; echo "$pass") ;;
+    TERM | INT | HUP) killed=("$pass") signal=$victim ;;
     esac
-    lowered=$(cat "$(limit_file)")
-    # If no helper appeared, the pass has ended.
+    # If no child appeared, the pass has ended.
     if [ ${#killed[@]} -gt 0 ] && kill -0 "$pass" 2>/dev/null; then
         was_hit=yes
         kill "-$signal" "${killed[@]}" 2>/dev/null
     fi
     await_end "$1"
     # The pass may already have been complete when it was hit.
-    if [ "$(event "$1.jsonl" ended outcome)" = complete ] && [ "$victim" != guardian ]; then was_hit=; fi
-    if [ -n "$was_hit" ] && [ "$lowered" = "$REQUEST_BYTES" ]; then saw_lowered=$((saw_lowered + 1)); fi
+    if [ "$(event "$1.jsonl" ended outcome)" = complete ]; then was_hit=; fi
 }
 
 # Expected exit code and last event of the pass: outcome, resumable. No event after SIGKILL.
 expected_end() {
     case ${was_hit:+$victim} in
-    '' | guardian) echo "0 complete False" ;;
+    '') echo "0 complete False" ;;
     TERM) echo "143 signal True" ;;
     INT) echo "130 signal True" ;;
+    HUP) echo "129 signal True" ;;
     child) echo "2 failed True" ;;
     *) echo "137 " ;;
     esac
@@ -156,16 +146,6 @@ aftermath() { # OUTPUT
     if [ "${was_hit:+$victim}" = child ] && ! event "$1.jsonl" ended reason | grep -q SIGKILL; then
         fail "the pass does not report that its child was killed"
     fi
-    case $victim in
-    parent+guardian | all)
-        # Every other time, leave it to the next start.
-        if [ -n "$was_hit" ] && [ $((RANDOM % 2)) = 0 ]; then
-            "$trimtab" trim --restore-limits --state "$state" >"$1.restore" 2>&1 || fail "--restore-limits: $(cat "$1.restore")"
-            limit_is_back || fail "discard_max_bytes is $(cat "$(limit_file)") after --restore-limits, expected $limit"
-        fi
-        ;;
-    *) await "discard_max_bytes is $(cat "$(limit_file)") and was $limit" limit_is_back ;;
-    esac
     # The next start must report what the checkpoint contains.
     resumes=$(visited_bytes "$state") || fail "the checkpoint is unreadable"
     if [ -n "$resumes" ]; then
@@ -188,9 +168,6 @@ one_run() {
     cp --sparse=never "$work/master" "$dir/image"
     attach "$dir/image"
     mount_filesystem "$type" "$loop" "$mnt" || { fail "mount"; return; }
-    # An administrator's limit that is neither the drive's nor the pass's.
-    echo $((1 << 30)) >"$(limit_file)"
-    limit=$(cat "$(limit_file)")
     written_before=$(written_bytes "$loop")
     if [ "$writes" = yes ]; then
         "$here/writer.sh" run "$mnt/written" "$dir/ledger" &
@@ -213,9 +190,8 @@ one_run() {
     [ "$resumed" = "${resumes:-0}" ] || fail "the pass resumed from '$resumed', expected '${resumes:-0}' from the checkpoint"
     [ "${resumed:-0}" = 0 ] || resumptions=$((resumptions + 1))
     await "processes are left at the end" nothing_runs
-    limit_is_back || fail "discard_max_bytes is $(cat "$(limit_file)") at the end, expected $limit"
     [ -s "$state/audit.jsonl" ] || fail "the audit log is missing"
-    [ -z "$(ls "$state"/pass-*.json "$state"/limits/* 2>/dev/null)" ] || fail "left in the state directory: $(find "$state" -type f)"
+    [ -z "$(ls "$state"/pass-*.json 2>/dev/null)" ] || fail "left in the state directory: $(find "$state" -type f)"
     if [ -n "$writer" ]; then
         touch "$dir/ledger.stop"
         wait "$writer"
@@ -275,7 +251,7 @@ prepare() {
 }
 
 job() { # TYPE FIRST_INDEX
-    type=$1 hits=0 saw_lowered=0 resumptions=0 runs=0
+    type=$1 hits=0 resumptions=0 runs=0
     work=$top/$type loop='' pass='' children=''
     mkdir -p "$work"
     trap clean_up EXIT
@@ -296,7 +272,7 @@ job() { # TYPE FIRST_INDEX
             "$([ -n "$was_hit" ] && echo "$moment" || echo "too late")" "$writes" "${resumes:-new}" "$slack" \
             "$([ $failures = $failures_before ] && echo ok || echo FAILED)"
     done
-    echo "$runs $hits $saw_lowered $resumptions $failures" >"$top/$type.result"
+    echo "$runs $hits $resumptions $failures" >"$top/$type.result"
     [ $failures = 0 ]
 }
 
@@ -309,11 +285,11 @@ done
 trap 'kill "${jobs_started[@]}" 2>/dev/null; wait; exit 130' INT TERM
 verdict=0
 for process in "${jobs_started[@]}"; do wait "$process" || verdict=1; done
-read -r runs hits lowered resumptions failures < <(cat "$top"/*.result 2>/dev/null | awk '{ for (i = 1; i <= 5; i++) sum[i] += $i } END { print sum[1] + 0, sum[2] + 0, sum[3] + 0, sum[4] + 0, sum[5] + 0 }')
-echo "kill: $runs runs, $hits hit a running pass, $lowered of them while the limit was lowered, $resumptions resumed from a checkpoint; $failures failures (SEED=$seed)"
+read -r runs hits resumptions failures < <(cat "$top"/*.result 2>/dev/null | awk '{ for (i = 1; i <= 4; i++) sum[i] += $i } END { print sum[1] + 0, sum[2] + 0, sum[3] + 0, sum[4] + 0 }')
+echo "kill: $runs runs, $hits hit a running pass, $resumptions resumed from a checkpoint; $failures failures (SEED=$seed)"
 [ "$runs" = "$count" ] || { echo "FAILED: expected $count runs"; verdict=1; }
 # Kills that all miss the pass prove nothing.
-if [ $((hits * 2)) -lt "$runs" ] || [ $((lowered * 2)) -lt "$runs" ] || [ "$resumptions" = 0 ]; then
+if [ $((hits * 2)) -lt "$runs" ] || [ "$resumptions" = 0 ]; then
     echo "FAILED: too few kills hit a running pass"
     verdict=1
 fi

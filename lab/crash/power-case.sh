@@ -9,7 +9,6 @@ set -uo pipefail
 out=/lab/out keep=/lab/keep
 trimtab=/lab/trimtab
 data=/dev/nvme0n1 state_drive=/dev/nvme1n1
-limit=/sys/block/nvme0n1/queue/discard_max_bytes
 type=$(cat $keep/type)
 # shellcheck source=lab/filesystems.sh
 . /lab/filesystems.sh
@@ -28,7 +27,6 @@ start_pass() { # OUTPUT [ARGUMENT...]
 }
 
 if [ ! -e $keep/sums ]; then
-    cat $limit >$keep/limit
     make_filesystem ext4 $state_drive && mount_filesystem ext4 $state_drive /mnt/state || exit 1
     make_filesystem "$type" $data && mount_filesystem "$type" $data /mnt/data || exit 1
     head -c 2097152 /dev/urandom >/run/random
@@ -48,14 +46,13 @@ if [ ! -e $keep/sums ]; then
     /bin/bash /lab/writer.sh run /mnt/data/written $keep/ledger &
     say "the pass begins"
     touch $keep/begun
-    start_pass first --rate 24MiB/s --max-request 1MiB
+    start_pass first --rate 24MiB/s
     record first_exit $?
     # The power was not cut in time; the rest of the test is the same.
     touch $keep/over
     while :; do sleep 1; done
 fi
 
-record limit_at_boot "$(cat $limit)"
 mount_filesystem ext4 $state_drive /mnt/state || exit 1
 cp -r /mnt/state/trimtab $out/found
 say "state after the power cut"
@@ -77,22 +74,13 @@ record replayed_fsck $?
 mount_filesystem "$type" $data /mnt/data || exit 1
 $trimtab trim --status --state /mnt/state/trimtab >$out/status.txt 2>&1
 record status_exit $?
-if [ -e $keep/restore ]; then
-    $trimtab trim --restore-limits --state /mnt/state/trimtab >$out/restore 2>&1
-    record restore_exit $?
-    record limit_after_restore "$(cat $limit)"
-    record journals_after_restore "$(find /mnt/state/trimtab/limits -type f 2>/dev/null | wc -l)"
-fi
-# An administrator's limit: a pass must restore what it found.
-echo $((1 << 30)) >$limit
 # A clock that was reset by the power cut: the checkpoint is from the future.
 [ ! -e $keep/clock ] || date -s '2001-02-03 04:05:06'
 say "the pass resumes"
-start_pass second --rate 48MiB/s --max-request 1MiB --deadline 1h &
+start_pass second --rate 48MiB/s --deadline 1h &
 pass=$!
 if [ -e $keep/clock ]; then
     until grep -qs '"type":"step"' $out/second.jsonl || ! kill -0 $pass 2>/dev/null; do sleep 0.2; done
-    record lowered_in_pass "$(cat $limit)"
     # Two days ahead and a year back, during the pass: the one-hour deadline must not follow the clock.
     date -s '2001-02-05 04:05:06'
     sleep 1
@@ -100,8 +88,7 @@ if [ -e $keep/clock ]; then
 fi
 wait $pass
 record second_exit $?
-record limit_at_end "$(cat $limit)"
-record state_at_end "$(cd /mnt/state/trimtab && find . -name 'pass-*' -o -path './limits/*' | tr '\n' ' ')"
+record state_at_end "$(cd /mnt/state/trimtab && find . -name 'pass-*' | tr '\n' ' ')"
 sync
 sleep 1
 record stored_kib "$(stored_kib)"

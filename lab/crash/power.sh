@@ -8,17 +8,16 @@
 #   SEED    for the moments; printed, taken from the clock by default
 #   KEEP    1: keeps the files of failed runs
 #
-# After the second boot: the drive's discard_max_bytes is the default, the journal of lowered limits is
-# recognized as belonging to an earlier boot, logs are replayed, every file is unchanged (including those
-# that a store had just fsynced), the filesystem's own checker finds nothing, and the pass resumes from
-# its checkpoint and completes, in some runs with a clock that jumps.
+# After the second boot: logs are replayed, every file is unchanged (including those that a store had just
+# fsynced), the filesystem's own checker finds nothing, and the pass resumes from its checkpoint and
+# completes, in some runs with a clock that jumps.
 set -uo pipefail
 PREFIX=power DEFAULT_COUNT=10
 # shellcheck source=lab/crash/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_tools "cutting a guest's power" "${GUEST_TOOLS[@]}" pkill setsid
 begin "$@"
-cuts=0 resumptions=0 obsolete=0 guest=''
+cuts=0 resumptions=0 guest=''
 # shellcheck disable=SC2317 # a trap's
 clean_up() {
     [ -z "$guest" ] || pkill -9 -s "$guest"
@@ -55,7 +54,6 @@ one_run() {
     mkdir -p "$share/keep" "$first" "$second"
     echo "$type" >"$share/keep/type"
     [ $((RANDOM % 2)) = 0 ] || touch "$share/keep/clock"
-    [ $((RANDOM % 2)) = 0 ] || touch "$share/keep/restore"
     boot "$first"
     while kill -0 "$guest" 2>/dev/null; do
         if [ "$moment" = any ]; then
@@ -82,15 +80,10 @@ one_run() {
     wait "$guest" || fail "the second boot failed: $(tail -n 20 "$second.log")"
     guest=''
 
-    local limit
-    limit=$(cat "$share/keep/limit")
-    expect limit_at_boot "$limit"
-    expect limit_at_end $((1 << 30))
     expect state_at_end ""
     expect status_exit 0
     expect second_exit 0
     expect third_exit 0
-    [ ! -e "$share/keep/clock" ] || expect lowered_in_pass 1048576
     expect umount 0
     local when
     for when in replayed trimmed again; do
@@ -99,15 +92,6 @@ one_run() {
     done
     expect replayed_fsck 0
     expect trimmed_fsck 0
-    local journals
-    journals=$(find "$second/found/limits" -type f 2>/dev/null | wc -l)
-    if [ "$journals" -gt 0 ]; then obsolete=$((obsolete + 1)); fi
-    if [ -e "$share/keep/restore" ]; then
-        expect restore_exit 0
-        [ "$journals" = 0 ] || grep -q 'earlier boot' "$second/restore" || fail "--restore-limits does not report that the journal is from another boot: $(cat "$second/restore")"
-        expect limit_after_restore "$limit"
-        expect journals_after_restore 0
-    fi
     # The second pass must resume from the position in the checkpoint.
     local visited resumed
     visited=$(visited_bytes "$second/found") || fail "the checkpoint is unreadable"
@@ -131,8 +115,8 @@ one_run() {
     # And that pass did free what had been deleted before.
     [ "$another" -le $((filled - $(cat "$share/keep/junk_kib") * 9 / 10 + written_kib)) ] ||
         fail "$another KiB are stored at the end, $filled KiB before the first pass, of which $(cat "$share/keep/junk_kib") were deleted"
-    printf 'run %2d: %-5s cut %-8s resumed %9s of its bytes%s%s  %s\n' "$run" "$type" "$moment" "${visited:-0}" \
-        "$([ -e "$share/keep/clock" ] && echo ", clock jumps")" "$([ -e "$share/keep/restore" ] && echo ", --restore-limits")" \
+    printf 'run %2d: %-5s cut %-8s resumed %9s of its bytes%s  %s\n' "$run" "$type" "$moment" "${visited:-0}" \
+        "$([ -e "$share/keep/clock" ] && echo ", clock jumps")" \
         "$([ $failures = $failures_before ] && echo ok || echo FAILED)"
     if [ -z "${KEEP:-}" ] || [ $failures = $failures_before ]; then rm -rf "${top:?}/$run"; fi
 }
@@ -144,9 +128,9 @@ for ((run = 1; run <= count; run++)); do
     [ $((RANDOM % 4)) != 0 ] || moment=any
     one_run
 done
-echo "power: $count runs, $cuts cut a running pass, $obsolete of them left a journal of another boot, $resumptions resumed from a checkpoint; $failures failures (SEED=$seed)"
+echo "power: $count runs, $cuts cut a running pass, $resumptions resumed from a checkpoint; $failures failures (SEED=$seed)"
 # A single run may cut too early or too late.
-if [ "$count" -ge 4 ] && { [ $((cuts * 2)) -lt "$count" ] || [ $resumptions = 0 ] || [ $obsolete = 0 ]; }; then
+if [ "$count" -ge 4 ] && { [ $((cuts * 2)) -lt "$count" ] || [ $resumptions = 0 ]; }; then
     echo "FAILED: too few cuts in the middle of a pass"
     failures=$((failures + 1))
 fi

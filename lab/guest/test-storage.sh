@@ -21,7 +21,7 @@ for bundle in host anonymous; do
         expect "$bundle bundle lacks the key in binary" without_bytes "$key" "$out/$bundle.tar"
     done <"$out/keys"
 done
-expect "the table in the bundle is there, without the key" grep -qa 'crypt aes-xts-plain64 -' "$out/host.tar"
+expect "the table in the bundle is there, without the key" grep -qa 'crypt - - ' "$out/host.tar"
 
 expect "LUKS1 drops discards" has live '^TRIM001 /mnt/luks1 dm-'
 expect "LUKS2 drops discards" has live '^TRIM001 /mnt/luks2 dm-'

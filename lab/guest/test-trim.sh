@@ -277,28 +277,20 @@ continues() { # LABEL RESUMES
     expect "$label: the next pass completes" is "0 complete" "$(ended "$label-again")"
     expect "$label: resumed: $resumes" is "$resumes" "$(resumes "$label-again")"
     expect "$label: ends by itself" is "" "$(recorded "$label" hung)$(recorded "$label-again" hung)"
-    expect "$label: the limit is back" is "back back" "$(recorded "$label" limit) $(recorded "$label-again" limit)"
 }
 resumes() { if says "$1" '"resumed_bytes":[1-9]'; then echo yes; else echo no; fi; }
 disturbed() {
     boot disturbed 1 600M
     local label
     # A child that nobody continues is ended, and the pass says so; one that is continued in time costs
-    # nothing, nor does a stop of the whole pass. A stopped guardian is continued.
+    # nothing, nor does a stop of the whole pass.
     expect "stop-child: fails" is "2 failed" "$(ended stop-child)"
     expect "stop-child: says why" says stop-child SIGSTOP
     continues stop-child yes
-    for label in stop-child-briefly stop-guardian stop-pass stop-all window-jumps deadline-jumps; do
+    for label in stop-child-briefly stop-pass stop-all window-jumps deadline-jumps; do
         expect "$label: completes" is "0 complete" "$(ended $label)"
         continues $label no
     done
-    # The kernel continues the stopped members of a process group that loses its parent (orphaned process
-    # groups, POSIX exit()), so even a guardian that is stopped when its pass is killed puts the limit back,
-    # unless --restore-limits is sooner.
-    expect "guardian-and-pass: killed" is 137 "$(recorded guardian-and-pass exit)"
-    expect "guardian-and-pass: restored" is "0 back" \
-        "$(recorded guardian-and-pass restored) $(recorded guardian-and-pass limit_later)"
-    expect "guardian-and-pass: the next pass completes" is "0 complete yes" "$(ended guardian-and-pass-again) $(resumes guardian-and-pass-again)"
     # The last checkpoint that could be written is kept.
     expect "full-disk: fails" is "2 failed" "$(ended full-disk)"
     expect "full-disk: says why" says full-disk "No space left"

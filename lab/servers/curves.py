@@ -3,7 +3,6 @@
 
     curves.py openmetrics                       the history for Prometheus
     curves.py bulk TYPED                        documents for Elasticsearch; TYPED: 1 with mapping types (6.8)
-    curves.py rally TYPED                       results of races
     curves.py compare CASE SAMPLES              SAMPLES: series, microseconds and value, separated by tabs
     curves.py verdict KIND DOCUMENT             DOCUMENT: output of `trimtab explain --format json` for `wait`
 
@@ -114,25 +113,6 @@ def bulk(typed):
             }))
 
 
-def rally(typed):
-    kind = {"_type": "_doc"} if typed else {}
-    for day in range(60):
-        stamp = f"202601{day + 1:02d}T013000Z" if day < 31 else f"202602{day - 30:02d}T013000Z"
-        if stamp.startswith("202602") and day - 30 > 28:
-            break
-        race = {"race-timestamp": stamp, "race-id": f"r{day}", "track": "geonames", "challenge": "default",
-                "car": "defaults", "environment": "nightly", "active": True}
-        metrics = [
-            ("index", "throughput", {"min": 1, "median": 1000 - 8 * (day % 7), "max": 2000, "unit": "docs/s"}),
-            ("index", "latency", {"50_0": 5 + day % 7, "99_0": 50, "100_0": 80, "mean": 6, "unit": "ms"}),
-            ("force-merge", "service_time", {"100_0": 7000 + day, "mean": 7000 + day, "unit": "ms"}),
-            ("", "merge_time", {"single": 500 + day}),
-        ]
-        for task, name, value in metrics:
-            print(json.dumps({"index": {"_index": f"rally-results-{stamp[:4]}-{stamp[4:6]}", **kind}}))
-            print(json.dumps({**race, **({"task": task} if task else {}), "name": name, "value": value}))
-
-
 def mean_per(step, value):
     """Mean values per step of minutes, keyed by the step."""
     out = {}
@@ -158,15 +138,6 @@ def rates(step):
             grown = largest[step_at] - largest[before]
             out[at_s(60 * step * (step_at + 1))] = grown / (60 * step * (step_at - before))
     return out
-
-
-def races(value):
-    import datetime
-
-    start = datetime.datetime(2026, 1, 1, 1, 30, tzinfo=datetime.timezone.utc)
-    return {
-        int((start + datetime.timedelta(days=day)).timestamp()) * 1_000_000: value(day) for day in range(59)
-    }
 
 
 def expected(case):
@@ -207,14 +178,6 @@ def expected(case):
         return {"load mean": {at_s(3600 * at + 3600): value for at, value in whole.items()}}
     if case == "elastic-rate":
         return {"bytes rate": rates(60)}
-    if case == "rally":
-        return {
-            "force-merge service_time 100% ms": races(lambda day: 7000 + day),
-            "index latency 50% ms": races(lambda day: 5 + day % 7),
-            "index latency 99% ms": races(lambda day: 50),
-            "index throughput median docs/s": races(lambda day: 1000 - 8 * (day % 7)),
-            "merge_time": races(lambda day: 500 + day),
-        }
     sys.exit(f"unknown case {case}")
 
 
@@ -271,4 +234,4 @@ if __name__ == "__main__":
     elif what == "openmetrics":
         openmetrics()
     else:
-        {"bulk": bulk, "rally": rally}[what](rest[0] == "1")
+        {"bulk": bulk}[what](rest[0] == "1")

@@ -17,7 +17,6 @@
 #   buckets;
 # - two hosts give two series; a filter or a shorter time range gives the matching part;
 # - a counter gives its rates, and none where it restarted;
-# - Rally's results give one series for each metric of each task, with one point for each race;
 # - errors contain the server's own message, or the names that exist;
 # - `trimtab explain` names the timer whose starts node_exporter recorded, wherever in their window they were;
 # - `trimtab explain` finds that one host's spikes recur daily at 03:10 and attributes them to a crontab's
@@ -195,7 +194,7 @@ load() { # CASE
 }
 
 test_elastic() {
-    local url typed=0 mapping
+    local url typed=0
     url=$(HEAP=512m $node start "$server" "$top/data" "$top/run") || {
         expect "it starts" false
         return
@@ -205,21 +204,15 @@ test_elastic() {
     opensearch-*) expect "it is recognised" told "OpenSearch ${server#*-}" ;;
     *) expect "it is recognised" told "Elasticsearch ${server#*-}" ;;
     esac
-    # Rally's own template has the same mappings.
-    mapping='{"properties": {"race-timestamp": {"type": "date", "format": "basic_date_time_no_millis"}}}'
     # Dynamic mapping would turn numbers into neither a date nor a date in milliseconds.
     local documents='{"properties": {"@timestamp": {"type": "date"}}}'
     case $server in
-    elasticsearch-6.*) typed=1 mapping="{\"_doc\": $mapping}" documents="{\"_doc\": $documents}" ;;
+    elasticsearch-6.*) typed=1 documents="{\"_doc\": $documents}" ;;
     esac
-    for month in 01 02; do
-        ask PUT "/rally-results-2026-$month" -d "{\"mappings\": $mapping}"
-    done
     for week in 0 1; do
         ask PUT "/lab-$week" -d "{\"mappings\": $documents}"
     done
     expect "documents are accepted" load bulk
-    expect "races are accepted" load rally
     expect "14 days, minute by minute" gives elastic-mean elastic "$url" - - 60 'lab-*' load mean
     expect "one series for each host" \
         gives elastic-split elastic "$url" - - 3600 'lab-*' load mean split=host.name.keyword
@@ -251,7 +244,6 @@ assert "more than the 1 with the most documents" in open(sys.argv[2]).read()
         elastic "$url" - - 60 'lab-*' load mean 'filter=host:('
     expect "a time range without data" refused "within the times" \
         elastic "$url" 2020-01-01T00:00:00Z 2020-02-01T00:00:00Z 60 'lab-*' load mean
-    expect "Rally's results" gives rally rally "$url"
     expect "it is not mistaken for Prometheus" refused "status" prometheus "$url" "$begin" "$end" 60 up
     jobs >"$top/crontab"
     explained "$url" --index 'lab-*' --field wait --split-by host.name.keyword --agg max

@@ -16,6 +16,7 @@ pub mod compare;
 pub mod driver;
 pub mod host;
 pub mod nightly;
+mod random;
 pub mod results;
 pub mod track;
 pub mod trial;

@@ -46,7 +46,6 @@ mod built_in;
 mod documents;
 mod metricbeat;
 mod parameter;
-mod random;
 mod requests;
 mod template;
 mod types;
@@ -58,7 +57,6 @@ mod zipf;
 
 pub use built_in::{BUILT_IN, BuiltIn};
 pub use documents::Generator;
-pub use random::Random;
 pub(crate) use requests::{Body, Source};
 pub use requests::{PrepareError, Prepared};
 pub use types::{

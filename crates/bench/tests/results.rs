@@ -3,9 +3,7 @@
 use bench::compare::{
     CompareError, MetricKey, Observations, Options, Place, Rank, Trial, TrialSet, Verdict, compare,
 };
-use bench::results::{
-    Format, HyperfineRuns, ReadOptions, ResultsError, read_bytes, read_path, read_race,
-};
+use bench::results::{Format, ResultsError, read_bytes, read_path, read_race};
 use facts::series::Better;
 use serde_json::Value;
 use std::fs;
@@ -18,7 +16,7 @@ fn data(name: &str) -> PathBuf {
 }
 
 fn read(name: &str) -> Vec<Trial> {
-    let reading = read_path(&data(name), ReadOptions::default()).unwrap();
+    let reading = read_path(&data(name)).unwrap();
     assert!(reading.skipped.is_empty());
     reading.trials
 }
@@ -144,7 +142,7 @@ fn runs_of_opensearch_benchmark() {
             "8c43ee4c-cb34-494b-81b2-181be244f832",
         ),
     ] {
-        let reading = read_path(&data(name), ReadOptions::default()).unwrap();
+        let reading = read_path(&data(name)).unwrap();
         assert!(reading.formats.contains(&Format::OpenSearchBenchmark));
         let trial = &reading.trials[0];
         assert_eq!(trial.id.as_deref(), Some(id));
@@ -182,37 +180,11 @@ fn exports_of_hyperfine() {
         0.001_695_757_96,
     );
 
-    let options = ReadOptions {
-        hyperfine_runs: HyperfineRuns::Trials,
-    };
-    let trials = read_path(&data("hyperfine-two.json"), options)
-        .unwrap()
-        .trials;
-    assert_eq!(trials.len(), 3);
-    near(scalar(&trials[0], "seq 10 x", "time mean"), 0.005_146_518);
-    near(scalar(&trials[2], "seq 20 x", "time mean"), 0.001_510_47);
+    let trials = read("hyperfine-two.json");
+    assert_eq!(trials.len(), 1);
     assert_eq!(
         trials[0].notes[0],
         "3 runs of seq 10 x ended with an exit code other than 0 (1)"
-    );
-    assert!(trials[1].notes.is_empty(), "noted once");
-}
-
-#[test]
-fn more_runs_than_anybody_repeats_are_no_trials() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("many.json");
-    let result = serde_json::json!({ "results": [{
-        "command": "true", "mean": 1.0, "median": 1.0, "min": 1.0, "max": 1.0, "user": 1.0, "system": 1.0,
-        "stddev": null, "times": vec![1.0; 10_001]
-    }] });
-    std::fs::write(&file, result.to_string()).unwrap();
-    let read = |hyperfine_runs| read_path(&file, ReadOptions { hyperfine_runs });
-    assert_eq!(read(HyperfineRuns::Samples).unwrap().trials.len(), 1);
-    let error = read(HyperfineRuns::Trials).unwrap_err().to_string();
-    assert!(
-        error.contains("expected at most 10,000 runs, found 10,001"),
-        "{error}"
     );
 }
 
@@ -255,7 +227,7 @@ fn folders_of_races_are_compared() {
         .into_iter()
         .map(|(name, factor)| {
             let path = folder(dir.path(), name, factor, 5);
-            let reading = read_path(&path, ReadOptions::default()).unwrap();
+            let reading = read_path(&path).unwrap();
             assert_eq!(reading.trials.len(), 5);
             assert_eq!(reading.skipped.len(), 1);
             assert!(
@@ -300,9 +272,7 @@ fn a_race_counts_once() {
     for name in ["a.json", "b.json"] {
         fs::copy(data("rally-race.json"), dir.path().join(name)).unwrap();
     }
-    let trials = read_path(dir.path(), ReadOptions::default())
-        .unwrap()
-        .trials;
+    let trials = read_path(dir.path()).unwrap().trials;
     let sets = ["a", "b"].map(|name| TrialSet {
         name: name.to_owned(),
         trials: trials.clone(),
@@ -319,9 +289,7 @@ fn what_is_no_result_is_named() {
     let read = |name: &str, text: &[u8]| -> String {
         let path = dir.path().join(name);
         fs::write(&path, text).unwrap();
-        let error = read_path(&path, ReadOptions::default())
-            .unwrap_err()
-            .to_string();
+        let error = read_path(&path).unwrap_err().to_string();
         error.replace(&format!("{}/", dir.path().display()), "")
     };
     let formats = "race.json of Rally, test_run.json or test_execution.json of OpenSearch Benchmark, or the JSON \
@@ -373,9 +341,9 @@ fn what_is_no_result_is_named() {
         "g.json: expected results of 16 MiB at most, found \"a longer file\""
     );
     let empty = tempfile::tempdir().unwrap();
-    let error = read_path(empty.path(), ReadOptions::default()).unwrap_err();
+    let error = read_path(empty.path()).unwrap_err();
     assert!(matches!(error, ResultsError::Empty { .. }));
-    let missing = read_path(&empty.path().join("x"), ReadOptions::default()).unwrap_err();
+    let missing = read_path(&empty.path().join("x")).unwrap_err();
     assert!(matches!(missing, ResultsError::File { .. }));
 }
 
@@ -430,27 +398,23 @@ mod hostile {
         #[test]
         fn odd_values_neither_panic_nor_control_the_terminal(
             sample in 0..SAMPLES.len(), places in prop::collection::vec((0_usize..400, odd()), 1..4),
-            runs in prop::bool::ANY,
         ) {
             let text = fs::read(data(SAMPLES[sample])).unwrap();
             let mut document: Value = serde_json::from_slice(&text).unwrap();
             for (index, by) in &places {
                 replace(&mut document, &mut index.clone(), by);
             }
-            let options = ReadOptions {
-                hyperfine_runs: if runs { HyperfineRuns::Trials } else { HyperfineRuns::Samples },
-            };
-            match read_bytes("x\u{1b}", document.to_string().as_bytes(), options) {
-                Ok((_, trials)) => {
-                    let original = read_bytes("y", &text, options).unwrap().1;
-                    let set = |name: &str, id: &str, trials: Vec<Trial>| TrialSet {
+            match read_bytes("x\u{1b}", document.to_string().as_bytes()) {
+                Ok((_, trial)) => {
+                    let original = read_bytes("y", &text).unwrap().1;
+                    let set = |name: &str, id: &str, trial: Trial| TrialSet {
                         name: name.to_owned(),
-                        trials: trials.iter().chain(&trials).chain(&trials).cloned().enumerate().map(|(index, trial)| Trial {
+                        trials: (0..3).map(|index| Trial {
                             id: Some(format!("{id}{index}")),
-                            ..trial
+                            ..trial.clone()
                         }).collect(),
                     };
-                    let outcome = compare(&[set("a", "a", original), set("b", "b", trials)], &Options::default());
+                    let outcome = compare(&[set("a", "a", original), set("b", "b", trial)], &Options::default());
                     let texts: Vec<String> = match &outcome {
                         Ok(report) => report.notes.iter().cloned().chain(report.skipped.iter().map(|skipped| skipped.reason.clone())).collect(),
                         Err(error) => vec![error.to_string()],
@@ -474,7 +438,7 @@ mod hostile {
             let text = fs::read(data(SAMPLES[sample])).unwrap();
             #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "an index")]
             let end = (text.len() as f64 * share) as usize;
-            prop_assert!(read_bytes("x", &text[..end], ReadOptions::default()).is_err() || text[end..].trim_ascii().is_empty());
+            prop_assert!(read_bytes("x", &text[..end]).is_err() || text[end..].trim_ascii().is_empty());
         }
     }
 }

@@ -84,11 +84,6 @@ pub struct Response {
     pub status: u16,
     /// The complete body.
     pub body: Vec<u8>,
-    /// Time from sending the request to the last byte of the body, including connecting if the
-    /// connection was new.
-    pub elapsed: Duration,
-    /// Whether a connection was opened for it.
-    pub new_connection: bool,
     /// The `Location` header, without its query string.
     pub location: Option<String>,
     request: String,
@@ -287,12 +282,7 @@ impl Client {
             outcome = self.exchange(method, &uri, body, start);
         }
         match outcome {
-            Ok(answer) => Ok(Response {
-                elapsed: start.elapsed(),
-                new_connection: self.connections.get() != made,
-                request,
-                ..answer
-            }),
+            Ok(answer) => Ok(Response { request, ..answer }),
             Err((error, stage)) => {
                 self.addresses.forget();
                 let kind = self.kind(error, stage, start);
@@ -312,21 +302,6 @@ impl Client {
         path: &str,
     ) -> Result<T, HttpError> {
         self.get(endpoint, path)?.success()?.json()
-    }
-
-    /// Measures the latency of one request over an open connection. If the request had to connect,
-    /// a second one is measured; with a server that closes the connection after each response, the
-    /// connection setup is included, as its users experience it.
-    ///
-    /// # Errors
-    /// Same as [`Self::get`], and for a status other than 2xx.
-    pub fn ping(&self, endpoint: &Endpoint, path: &str) -> Result<Duration, HttpError> {
-        let first = self.get(endpoint, path)?.success()?;
-        if !first.new_connection {
-            return Ok(first.elapsed);
-        }
-        let second = self.get(endpoint, path)?.success()?;
-        Ok(second.elapsed)
     }
 
     /// Aborts every request that another thread is waiting for and closes all connections; later
@@ -384,8 +359,6 @@ impl Client {
         Ok(Response {
             status: response.status().as_u16(),
             body,
-            elapsed: Duration::ZERO,
-            new_connection: false,
             location,
             request: String::new(),
         })

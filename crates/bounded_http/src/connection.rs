@@ -1,5 +1,5 @@
 //! Connection hooks: addresses are cached, so that latencies do not include name lookups, and new
-//! connections are counted, so that a latency is known not to include a handshake.
+//! connections are counted, so that a failure of a kept one is known.
 //!
 //! ureq does not version these interfaces: they may change in its minor releases.
 

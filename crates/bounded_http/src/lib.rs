@@ -10,7 +10,6 @@
 //!     ..Options::default()
 //! })?;
 //! let health: serde_json::Value = client.get_json(&endpoint, "/_cluster/health")?;
-//! let latency = client.ping(&endpoint, "/")?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -27,7 +26,7 @@
 //! - **TLS** uses rustls. The system's certificate authorities are trusted (`SSL_CERT_FILE` and
 //!   `SSL_CERT_DIR` change where they are loaded from), plus those in [`Options::ca_file`].
 //! - **Connections** are kept and reused; addresses are cached for a minute, so that
-//!   [`Client::ping`] measures the server and not the name service.
+//!   latencies are the server's and not the name service's.
 //! - **Errors** ([`HttpError`]) say what was requested and what went wrong; [`HttpError::hint`]
 //!   says how to fix it. Server text in them is truncated and its control characters are escaped.
 //!

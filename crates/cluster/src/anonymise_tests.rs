@@ -32,8 +32,8 @@ fn answers() -> Answers {
     };
     let values = BTreeMap::from([
         (
-            "index.codec".to_owned(),
-            BTreeMap::from([("best_compression".to_owned(), tally("secret-index"))]),
+            "index.refresh_interval".to_owned(),
+            BTreeMap::from([("30s".to_owned(), tally("secret-index"))]),
         ),
         (
             "index.routing.allocation.require.rack".to_owned(),
@@ -150,7 +150,7 @@ fn every_name_is_replaced_consistently() {
     assert!(racks.contains_key(&first.attributes["rack"]));
     assert!(racks.contains_key(OTHER));
     assert_eq!(
-        indices.values["index.codec"]["best_compression"].example,
+        indices.values["index.refresh_interval"]["30s"].example,
         racks[&first.attributes["rack"]].example
     );
     assert!(

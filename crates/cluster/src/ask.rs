@@ -33,7 +33,7 @@ const NODE_FIELDS: &str = "_nodes,cluster_name,nodes.*.name,nodes.*.host,nodes.*
     nodes.*.jvm.input_arguments,nodes.*.jvm.mem.heap_max_in_bytes,nodes.*.settings.cluster*,nodes.*.settings.indices*,\
     nodes.*.settings.discovery*";
 const NODE_STATS_FIELDS: &str = "_nodes,nodes.*.fs.total,nodes.*.fs.data,\
-    nodes.*.jvm.mem.heap_used_in_bytes,nodes.*.indices.store.size_in_bytes";
+    nodes.*.jvm.mem.heap_used_in_bytes";
 const STATE_FIELDS: &str = "master_node,cluster_manager_node,\
     routing_table.indices.*.shards.*.state,routing_table.indices.*.shards.*.primary,\
     routing_table.indices.*.shards.*.node,\
@@ -115,7 +115,7 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         }));
     };
     let node_stats = requester.part(
-        &format!("/_nodes/stats/fs,jvm,indices/store?timeout={NODE_TIMEOUT}&filter_path={NODE_STATS_FIELDS}"),
+        &format!("/_nodes/stats/fs,jvm?timeout={NODE_TIMEOUT}&filter_path={NODE_STATS_FIELDS}"),
         Scope::Cluster,
         NodesStats::parse,
     );

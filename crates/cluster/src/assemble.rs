@@ -243,7 +243,6 @@ fn cluster_node(
         disk_total_bytes: size(total.total_in_bytes),
         disk_available_bytes: size(total.available_in_bytes),
         data_paths,
-        store_bytes: stats.and_then(|stats| stats.indices.store.size_in_bytes),
     }
 }
 

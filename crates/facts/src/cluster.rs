@@ -150,8 +150,6 @@ pub struct ClusterNode {
     pub disk_available_bytes: Option<u64>,
     /// Each data path with its filesystem: the disk decider looks at the fullest and the emptiest.
     pub data_paths: Vec<NodeDataPath>,
-    /// Total size of the shard files on this node, in bytes.
-    pub store_bytes: Option<u64>,
 }
 
 /// File name of the agent that ends the scan of all shards in each reroute (`trimtab livefix`).

@@ -181,7 +181,6 @@ mod tests {
                 target_type: "cache".to_owned(),
                 devices: vec![number(4), number(4), number(5)],
                 options: Vec::new(),
-                cipher: None,
                 chunk_bytes: None,
                 stripes: None,
             }]),

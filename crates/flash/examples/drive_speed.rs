@@ -307,7 +307,7 @@ impl Timed {
         let mut batch = [0; BATCH];
         for _ in 0..writes / BATCH as u64 {
             batch.fill_with(|| self.random.below_u32(self.pages));
-            self.drive.write_pages(&mut self.queue, &batch, 0);
+            self.drive.write_pages(&mut self.queue, &batch);
         }
     }
 
@@ -317,7 +317,7 @@ impl Timed {
             batch.fill_with(|| self.random.below_u32(self.pages));
             let (trims, writes) = batch.split_at(BATCH / 10);
             self.drive.discard_pages(&mut self.queue, trims);
-            self.drive.write_pages(&mut self.queue, writes, 0);
+            self.drive.write_pages(&mut self.queue, writes);
         }
     }
 }

@@ -1,8 +1,7 @@
 //! A translation layer with timing, and RAID-0 of several.
 //!
-//! A [`Device`] takes a [`Request`] with its arrival time and returns when it is done. The caller
-//! decides on arrivals: an open loop submits at fixed times, a closed loop keeps a fixed number of
-//! requests in flight ([`Queue`]).
+//! A [`Device`] takes a [`Request`] with its arrival time and returns when it is done. A [`Queue`]
+//! decides on arrivals: it keeps a fixed number of requests in flight.
 
 mod device;
 mod queue;
@@ -12,7 +11,7 @@ mod tests;
 
 pub use device::{Device, Range, Request};
 pub use queue::Queue;
-pub use raid0::{DiscardSplit, Raid0, Raid0Error, Stripe};
+pub use raid0::{Raid0, Raid0Error, Stripe};
 
 use device::BATCH;
 use thiserror::Error;
@@ -40,7 +39,6 @@ pub struct Drive {
     ftl: Ftl<Clock>,
     page_bytes: u32,
     pages: u32,
-    ignored_discard_pages: u64,
     recorder: Recorder,
 }
 
@@ -58,7 +56,6 @@ impl Drive {
             page_bytes: geometry.page_bytes,
             #[allow(clippy::cast_possible_truncation)] // checked by the translation layer
             pages: geometry.logical_pages as u32,
-            ignored_discard_pages: 0,
             recorder: Recorder::new(),
         })
     }
@@ -115,8 +112,7 @@ impl Device for Drive {
     fn write(&mut self, request: Request) -> u64 {
         self.within(&request);
         self.ftl.medium_mut().begin(request.at_ns);
-        self.ftl
-            .write_run(request.first_page, request.pages, request.stream);
+        self.ftl.write_run(request.first_page, request.pages, 0);
         self.end(&request)
     }
 
@@ -129,8 +125,6 @@ impl Device for Drive {
             for range in ranges {
                 self.ftl.discard_run(range.first_page, range.pages);
             }
-        } else {
-            self.ignored_discard_pages += pages;
         }
         let bytes = pages * u64::from(self.page_bytes);
         let clock = self.ftl.medium_mut();
@@ -139,9 +133,9 @@ impl Device for Drive {
         done
     }
 
-    fn stage(&mut self, pages: &[u32], stream: u8) {
+    fn stage(&mut self, pages: &[u32]) {
         self.ftl.medium_mut().stage();
-        self.ftl.write(pages, stream);
+        self.ftl.write(pages, 0);
         self.ftl.medium_mut().staged();
     }
 
@@ -152,23 +146,16 @@ impl Device for Drive {
         done
     }
 
-    fn write_pages(&mut self, queue: &mut Queue, pages: &[u32], stream: u8) -> u64 {
+    fn write_pages(&mut self, queue: &mut Queue, pages: &[u32]) -> u64 {
         let mut last = 0;
         for batch in pages.chunks(BATCH) {
-            self.stage(batch, stream);
-            if let Some((slots, not_before_ns)) = queue.closed_loop() {
-                let recorder = &mut self.recorder;
-                let clock = self.ftl.medium_mut();
-                clock.write_all_staged(slots, not_before_ns, |served| {
-                    last = last.max(recorder.record_all(Kind::Write, served));
-                });
-            } else {
-                for _ in batch {
-                    let done = self.write_staged(queue.next_ns());
-                    queue.complete(done);
-                    last = last.max(done);
-                }
-            }
+            self.stage(batch);
+            let (slots, not_before_ns) = queue.slots();
+            let recorder = &mut self.recorder;
+            let clock = self.ftl.medium_mut();
+            clock.write_all_staged(slots, not_before_ns, |served| {
+                last = last.max(recorder.record_all(Kind::Write, served));
+            });
         }
         last
     }
@@ -176,8 +163,6 @@ impl Device for Drive {
     fn stage_discards(&mut self, pages: &[u32]) {
         if self.clock().executes_discards() {
             self.ftl.discard(pages);
-        } else {
-            self.ignored_discard_pages += pages.len() as u64;
         }
     }
 
@@ -194,11 +179,6 @@ impl Device for Drive {
 
     fn reset_counters(&mut self) {
         self.ftl.reset_counters();
-        self.ignored_discard_pages = 0;
-    }
-
-    fn ignored_discard_pages(&self) -> u64 {
-        self.ignored_discard_pages
     }
 
     fn recorder(&self) -> &Recorder {

@@ -9,50 +9,32 @@
 //! takes the next free extent after the group's cursor that is long enough, or the longest of the
 //! next few, like ext4's stream allocation, which continues where it last stopped. Files that grow
 //! side by side and die at different times leave the holes that real filesystems have.
-//! [`Allocation::FirstFit`] always starts at the head of the group, and so dirties less free space.
 //!
-//! **Trim**: [`Filesystem::trim`] walks the free extents of a range, as the kernel does for
+//! **Trim**: [`Filesystem::trim`] walks the free extents, as the kernel does for
 //! `fstrim`; [`Discarding::Online`] discards at each delete. Either may be [swallowed](Reach) by a
-//! layer in between (encryption, a RAID level): the filesystem then believes the pages are trimmed,
-//! but the drive never receives the discards.
+//! layer in between (encryption, a RAID level): the drive then never receives the discards.
 
 mod bits;
 mod free;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
-
 use thiserror::Error;
 
 use self::bits::Bits;
+pub use self::free::Extent;
 use self::free::FreeExtents;
-pub use self::free::{Allocation, Extent};
-use crate::ftl::{Ftl, Medium};
 use crate::random::Random;
 use crate::workload::Operation;
 
 /// The device below a filesystem, addressed in pages.
 pub trait Disk {
     /// Writes `pages` pages starting at `first_page`.
-    fn write(&mut self, first_page: u32, pages: u32, stream: u8);
+    fn write(&mut self, first_page: u32, pages: u32);
     /// Reads pages.
     fn read(&mut self, first_page: u32, pages: u32);
     /// Discards pages, whose content is no longer needed.
     fn discard(&mut self, first_page: u32, pages: u32);
-}
-
-/// A bare drive, where reads cost nothing.
-impl<M: Medium> Disk for Ftl<M> {
-    fn write(&mut self, first_page: u32, pages: u32, stream: u8) {
-        self.write_run(first_page, pages, stream);
-    }
-
-    fn read(&mut self, _first_page: u32, _pages: u32) {}
-
-    fn discard(&mut self, first_page: u32, pages: u32) {
-        self.discard_run(first_page, pages);
-    }
 }
 
 /// Whether deletes are passed to the drive immediately.
@@ -85,13 +67,8 @@ pub struct Settings {
     /// Groups over which new files are spread, at least 1 and at most one per page; `mkfs.xfs`
     /// creates 4 on a single drive.
     pub groups: u32,
-    /// Where files that cannot grow in place continue.
-    pub allocation: Allocation,
     /// Whether deletes are discarded immediately.
     pub discarding: Discarding,
-    /// Whether a trim skips free extents in which nothing was freed since the last trim (ext4 and
-    /// Btrfs do; XFS discards everything each time).
-    pub remembers_trims: bool,
     /// What happens to discards on their way to the drive.
     pub reach: Reach,
     /// Whether the drive initially holds data in every page, because nothing was discarded by mkfs.
@@ -106,9 +83,7 @@ impl Settings {
         Self {
             pages,
             groups: 4.min(pages.max(1)),
-            allocation: Allocation::default(),
             discarding: Discarding::default(),
-            remembers_trims: false,
             reach: Reach::default(),
             dirty: false,
             seed: 1,
@@ -156,11 +131,6 @@ pub struct Space {
     pub free_pages: u32,
     /// Free pages for which the drive still holds data: deleted but not trimmed.
     pub free_untrimmed_pages: u32,
-    /// `free_untrimmed_pages` from the filesystem's point of view; differs if discards are
-    /// swallowed.
-    pub believed_untrimmed_pages: u32,
-    /// Number of runs of consecutive free pages.
-    pub free_extents: usize,
 }
 
 /// Result of a trim.
@@ -181,7 +151,6 @@ struct File {
     extents: Vec<(u32, Extent)>,
     pages: u32,
     group: u32,
-    stream: u8,
 }
 
 /// A filesystem. Files are identified by numbers that the user chooses.
@@ -195,10 +164,6 @@ pub struct Filesystem {
     /// Pages for which the drive holds data; includes all live pages.
     held: Bits,
     free_untrimmed: u32,
-    /// Free pages that were freed since the filesystem last sent (or believes it sent) a discard
-    /// for them.
-    stale: Bits,
-    believed_untrimmed: u32,
 }
 
 /// Makes these random numbers differ from a workload's with the same seed.
@@ -212,23 +177,19 @@ impl Filesystem {
     pub fn new(settings: Settings) -> Self {
         assert!(settings.pages > 0 && (1..=settings.pages).contains(&settings.groups));
         let mut held = Bits::new(settings.pages);
-        let mut stale = Bits::new(settings.pages);
         let mut untrimmed = 0;
         if settings.dirty {
             held.set(0, settings.pages);
-            stale.set(0, settings.pages);
             untrimmed = settings.pages;
         }
         Self {
             settings,
-            free: FreeExtents::new(settings.pages, settings.groups, settings.allocation),
+            free: FreeExtents::new(settings.pages, settings.groups),
             files: Vec::new(),
             random: Random::new(settings.seed ^ GROUPS),
             live_pages: 0,
             held,
             free_untrimmed: untrimmed,
-            stale,
-            believed_untrimmed: untrimmed,
         }
     }
 
@@ -243,8 +204,6 @@ impl Filesystem {
             live_pages: self.live_pages,
             free_pages: self.free.pages(),
             free_untrimmed_pages: self.free_untrimmed,
-            believed_untrimmed_pages: self.believed_untrimmed,
-            free_extents: self.free.extents(),
         }
     }
 
@@ -254,12 +213,14 @@ impl Filesystem {
     }
 
     /// The length of a file, or `None` if there is no such file.
-    pub fn file_pages(&self, file: u32) -> Option<u32> {
+    #[cfg(test)]
+    pub(crate) fn file_pages(&self, file: u32) -> Option<u32> {
         Some(self.files.get(file as usize)?.as_ref()?.pages)
     }
 
     /// The extents of a file in file order; empty if there is no such file.
-    pub fn extents(&self, file: u32) -> impl Iterator<Item = Extent> {
+    #[cfg(test)]
+    pub(crate) fn extents(&self, file: u32) -> impl Iterator<Item = Extent> {
         let file = self.files.get(file as usize).and_then(Option::as_ref);
         file.into_iter()
             .flat_map(|file| file.extents.iter().map(|&(_, extent)| extent))
@@ -275,7 +236,7 @@ impl Filesystem {
         disk: &mut impl Disk,
     ) -> Result<(), FilesystemError> {
         match operation {
-            Operation::Create { file, stream } => self.create(file, stream),
+            Operation::Create { file } => self.create(file),
             Operation::Append { file, pages } => self.append(file, pages, disk),
             Operation::Overwrite {
                 file,
@@ -291,11 +252,11 @@ impl Filesystem {
         }
     }
 
-    /// Creates an empty file whose data is written on `stream`.
+    /// Creates an empty file.
     ///
     /// # Errors
     /// If the file exists.
-    pub fn create(&mut self, file: u32, stream: u8) -> Result<(), FilesystemError> {
+    pub fn create(&mut self, file: u32) -> Result<(), FilesystemError> {
         let index = file as usize;
         if index >= self.files.len() {
             self.files.resize_with(index + 1, || None);
@@ -307,7 +268,6 @@ impl Filesystem {
             extents: Vec::new(),
             pages: 0,
             group: self.random.below_u32(self.settings.groups),
-            stream,
         });
         Ok(())
     }
@@ -349,9 +309,7 @@ impl Filesystem {
             self.live_pages += extent.pages;
             self.free_untrimmed -= self.held.count(extent.first_page, extent.pages);
             self.held.set(extent.first_page, extent.pages);
-            self.believed_untrimmed -= self.stale.count(extent.first_page, extent.pages);
-            self.stale.clear(extent.first_page, extent.pages);
-            disk.write(extent.first_page, extent.pages, entry.stream);
+            disk.write(extent.first_page, extent.pages);
         }
         Ok(())
     }
@@ -367,10 +325,8 @@ impl Filesystem {
         pages: u32,
         disk: &mut impl Disk,
     ) -> Result<(), FilesystemError> {
-        let entry = lookup(&mut self.files, file)?;
-        let stream = entry.stream;
-        entry.within(file, offset, pages, |extent| {
-            disk.write(extent.first_page, extent.pages, stream);
+        lookup(&mut self.files, file)?.within(file, offset, pages, |extent| {
+            disk.write(extent.first_page, extent.pages);
         })
     }
 
@@ -401,8 +357,6 @@ impl Filesystem {
             self.free.free(extent);
             self.live_pages -= extent.pages;
             self.free_untrimmed += extent.pages;
-            self.stale.set(extent.first_page, extent.pages);
-            self.believed_untrimmed += extent.pages;
             if self.settings.discarding == Discarding::Online {
                 self.discard(extent, disk);
             }
@@ -410,11 +364,10 @@ impl Filesystem {
         Ok(entry.pages)
     }
 
-    /// Discards the free extents in `range` (clipped to it) of at least `minimum_pages`, like
-    /// `fstrim --offset --length --minimum`.
-    pub fn trim(&mut self, range: Range<u32>, minimum_pages: u32, disk: &mut impl Disk) -> Trimmed {
+    /// Discards the free extents, like `fstrim`.
+    pub fn trim(&mut self, disk: &mut impl Disk) -> Trimmed {
         let mut done = Trimmed::default();
-        for extent in self.trim_plan(range, minimum_pages) {
+        for extent in self.trim_plan() {
             done.ranges += 1;
             done.pages += u64::from(extent.pages);
             done.released_pages += u64::from(self.discard(extent, disk));
@@ -424,14 +377,8 @@ impl Filesystem {
 
     /// The discards that [`Filesystem::trim`] would send, for sending them gradually with
     /// [`Filesystem::discard_free`].
-    pub fn trim_plan(&self, range: Range<u32>, minimum_pages: u32) -> Vec<Extent> {
-        (self.free.within(range))
-            .filter(|extent| extent.pages >= minimum_pages.max(1))
-            .filter(|extent| {
-                !self.settings.remembers_trims
-                    || self.stale.count(extent.first_page, extent.pages) > 0
-            })
-            .collect()
+    pub fn trim_plan(&self) -> Vec<Extent> {
+        self.free.within(0..self.settings.pages).collect()
     }
 
     /// Discards the parts of an extent that are still free: files may have allocated other parts
@@ -452,8 +399,6 @@ impl Filesystem {
 
     /// Discards a free extent, and returns the number of pages for which the drive held data.
     fn discard(&mut self, extent: Extent, disk: &mut impl Disk) -> u32 {
-        self.believed_untrimmed -= self.stale.count(extent.first_page, extent.pages);
-        self.stale.clear(extent.first_page, extent.pages);
         if self.settings.reach != Reach::Swallowed {
             disk.discard(extent.first_page, extent.pages);
         }
@@ -470,7 +415,8 @@ impl Filesystem {
     ///
     /// # Errors
     /// If an invariant is violated, with a description of the first violation.
-    pub fn check(&self) -> Result<(), String> {
+    #[cfg(test)]
+    pub(crate) fn check(&self) -> Result<(), String> {
         let mut used = Bits::new(self.settings.pages);
         let mut live = 0u64;
         for (number, file) in self.files.iter().enumerate() {
@@ -489,9 +435,6 @@ impl Filesystem {
                 if self.held.count(extent.first_page, extent.pages) != extent.pages {
                     return Err(format!("file {number}: {extent:?} is live and not held"));
                 }
-                if self.stale.count(extent.first_page, extent.pages) != 0 {
-                    return Err(format!("file {number}: {extent:?} is live and stale"));
-                }
                 offset += extent.pages;
             }
             if offset != file.pages {
@@ -508,11 +451,6 @@ impl Filesystem {
                 "untrimmed",
                 u64::from(self.held.count(0, all)) - live,
                 self.free_untrimmed,
-            ),
-            (
-                "believed untrimmed",
-                u64::from(self.stale.count(0, all)),
-                self.believed_untrimmed,
             ),
         ];
         for (what, counted, kept) in counts {

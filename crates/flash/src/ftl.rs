@@ -16,7 +16,6 @@
 //! let mut drive = Ftl::new(settings, PowerOn::Filled, Timeless)?;
 //! drive.write(&[7, 8, 7], 0);
 //! assert_eq!(drive.discard_run(0, 8), 8);
-//! assert_eq!(drive.mapped_pages(), 4096 - 8);
 //! drive.check()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -33,7 +32,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use block::{BlockState, BlockView, PageState};
+pub use block::{BlockState, BlockView};
 pub use medium::{Counters, Medium, Timeless};
 pub use settings::{Collection, Settings};
 
@@ -174,14 +173,6 @@ impl<M: Medium> Ftl<M> {
         self.tables.counters = Counters::default();
     }
 
-    /// Whether the drive holds data for a page.
-    ///
-    /// # Panics
-    /// If the page is beyond the end of the drive.
-    pub fn is_mapped(&self, page: u32) -> bool {
-        self.tables.l2p[page as usize] != NONE
-    }
-
     /// The physical location of a logical page, which determines the die that a read goes to.
     ///
     /// # Panics
@@ -193,11 +184,6 @@ impl<M: Medium> Ftl<M> {
             entry & ((1 << self.tables.page_bits) - 1),
         );
         (entry != NONE).then(|| self.tables.place(block, next))
-    }
-
-    /// Number of mapped logical pages.
-    pub fn mapped_pages(&self) -> u64 {
-        self.tables.mapped
     }
 
     /// The drive's geometry.
@@ -225,28 +211,6 @@ impl<M: Medium> Ftl<M> {
                 erased: self.tables.erased[index],
                 state: self.tables.state[index],
                 stream: self.tables.stream[index],
-            }
-        })
-    }
-
-    /// The pages of a block, in order.
-    ///
-    /// # Panics
-    /// If there is no such block.
-    pub fn page_states(&self, block: u32) -> impl ExactSizeIterator<Item = PageState> {
-        let tables = &self.tables;
-        let programmed = tables.programmed(block);
-        let back = block as usize * tables.pages_per_block as usize;
-        let back = &tables.p2l[back..back + tables.pages_per_block as usize];
-        back.iter().enumerate().map(move |(index, logical)| {
-            #[allow(clippy::cast_possible_truncation)] // below pages per block
-            let page = index as u32;
-            if page >= programmed {
-                PageState::Free
-            } else if tables.is_valid(block, page) {
-                PageState::Valid(*logical)
-            } else {
-                PageState::Invalid
             }
         })
     }

@@ -28,7 +28,7 @@ pub use self::outcome::{Cycle, Interval, Latency, Outcome, Point, TrimPass, sust
 pub use self::part::{Kind, Part};
 pub use self::runs::{Run, Runs, RunsOutcome};
 pub use self::scale::Scale;
-pub use self::spec::{DriveSpec, History, Pieces, Progress, Scenario, Schedule, Trims, Watch};
+pub use self::spec::{DriveSpec, History, Progress, Scenario, Schedule, Trims, Watch};
 
 use self::error::out_of_bounds;
 
@@ -67,13 +67,6 @@ impl Scenario {
             if !(part.space > 0.0 && part.space.is_finite()) {
                 return Err(out_of_bounds("a workload's space", part.space, "above 0"));
             }
-            if part.stream >= self.drive.streams {
-                return Err(out_of_bounds(
-                    "a workload's stream",
-                    part.stream,
-                    "below the number of streams of the drive",
-                ));
-            }
         }
         let page = u64::from(self.drive.page_bytes);
         for (what, bytes) in [
@@ -101,24 +94,14 @@ impl Scenario {
                 "at most 65,536",
             ));
         }
-        if let Trims::Periodic(schedule) = &self.trims {
-            if schedule.every_days == 0 || schedule.hour > 23 {
-                return Err(out_of_bounds(
-                    "the trim schedule",
-                    format!("every {} days at {} h", schedule.every_days, schedule.hour),
-                    "every day or less often, at 0 to 23 h",
-                ));
-            }
-            if let Some(pieces) = schedule.pieces {
-                let pause = pieces.pause_s;
-                if pieces.bytes == 0 || !(0.0..=86_400.0).contains(&pause) {
-                    return Err(out_of_bounds(
-                        "a trim's piece",
-                        format!("{} bytes and {pause} s of pause", pieces.bytes),
-                        "above 0 bytes, and a pause of at most a day",
-                    ));
-                }
-            }
+        if let Trims::Periodic(schedule) = &self.trims
+            && (schedule.every_days == 0 || schedule.hour > 23)
+        {
+            return Err(out_of_bounds(
+                "the trim schedule",
+                format!("every {} days at {} h", schedule.every_days, schedule.hour),
+                "every day or less often, at 0 to 23 h",
+            ));
         }
         Ok(())
     }

@@ -17,6 +17,6 @@ mod uniform;
 
 pub use choices::d_choices;
 pub use lambert::lambert_w0;
-pub use skewed::{Class, SkewError, mixed_fifo, separated};
+pub use skewed::{Class, SkewError, mixed_fifo};
 pub use trimmed::{in_use_share, trimmed_over_provisioning};
-pub use uniform::{fifo, greedy, random_choice};
+pub use uniform::{fifo, greedy};

@@ -292,35 +292,6 @@ impl Timing {
         }
     }
 
-    /// Replaces the size of the write cache.
-    #[must_use]
-    pub const fn with_write_cache(self, bytes: u64) -> Self {
-        Self {
-            write_cache_bytes: bytes,
-            ..self
-        }
-    }
-
-    /// Replaces the handling of discards.
-    #[must_use]
-    pub const fn with_discards(self, handling: DiscardHandling) -> Self {
-        Self {
-            discard: DiscardTiming {
-                handling,
-                ..self.discard
-            },
-            ..self
-        }
-    }
-
-    /// Pages of `page_bytes` that can be programmed per second when all dies are busy and the
-    /// channels keep up, without collection or caching.
-    pub fn pages_per_second(&self, page_bytes: u32) -> f64 {
-        let die = f64::from(self.dies) / (self.program_us * 1e-6 * self.page_share(page_bytes));
-        let bus = f64::from(self.channels) * self.bus_mb_s * 1e6 / f64::from(page_bytes);
-        die.min(bus)
-    }
-
     /// Program operations per page: below 1 if several pages are gathered.
     fn page_share(&self, page_bytes: u32) -> f64 {
         match self.program_bytes {

@@ -2,8 +2,8 @@
 //!
 //! There are two kinds:
 //! - [`PageWorkload`] writes pages of a bare drive, in [batches](BATCH) so that the translation
-//!   layer can prefetch; [`run`] drives one. [`pages`] has uniform, Zipf, hot and cold, sequential,
-//!   uniform with trims, and mixes.
+//!   layer can prefetch; [`run`] drives one. [`pages`] has uniform, Zipf, hot and cold, sequential, and
+//!   uniform with trims.
 //! - [`Workload`] operates on files: [`lsm`], [`segments`] (Lucene), [`log`], [`churn`], and
 //!   [`database`] (any of the page patterns within one file); [`mix`] runs several in parallel by
 //!   their shares.
@@ -151,8 +151,6 @@ pub enum Operation {
     Create {
         /// The file's number.
         file: u32,
-        /// The stream its data is written on.
-        stream: u8,
     },
     /// Appends pages.
     Append {

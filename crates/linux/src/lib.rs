@@ -8,7 +8,6 @@ pub mod counters;
 pub mod cpu;
 pub mod device_number;
 pub mod folder;
-pub mod helper;
 pub mod lock;
 pub mod loop_device;
 pub mod mount_id;
@@ -21,4 +20,4 @@ pub mod regular_file;
 pub mod run;
 pub mod xfs;
 
-pub use poll::{read_some, read_until, wait_ready};
+pub use poll::{read_some, wait_ready};

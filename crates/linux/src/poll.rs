@@ -1,8 +1,7 @@
 //! Waiting for file descriptors with a deadline.
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, Timespec};
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::AsFd;
 use std::time::Instant;
 
 /// Waits until one of the descriptors is ready. `false` if `until` has passed.
@@ -35,54 +34,5 @@ pub fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             result => return result,
         }
-    }
-}
-
-/// Reads up to the end of file or to a maximum length. `None` if `until` passes first.
-///
-/// # Errors
-/// Those of the reader or of poll(2).
-pub fn read_until(
-    from: &mut (impl Read + AsFd),
-    until: Instant,
-    len_max: usize,
-) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 4096];
-    while bytes.len() < len_max {
-        if !wait_ready(&mut [PollFd::new(&*from, PollFlags::IN)], until)? {
-            return Ok(None);
-        }
-        let room = buffer.len().min(len_max - bytes.len());
-        match read_some(from, &mut buffer[..room])? {
-            0 => break,
-            read => bytes.extend_from_slice(&buffer[..read]),
-        }
-    }
-    Ok(Some(bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Write;
-    use std::os::unix::net::UnixStream;
-    use std::time::Duration;
-
-    #[test]
-    fn reading_stops_at_the_deadline() {
-        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
-        let soon = || Instant::now() + Duration::from_millis(30);
-        let late = || Instant::now() + Duration::from_secs(20);
-        theirs.write_all(b"ready\nmore").unwrap();
-        assert_eq!(
-            read_until(&mut ours, late(), 6).unwrap().unwrap(),
-            b"ready\n"
-        );
-        // The pipe has not been closed yet.
-        assert_eq!(read_until(&mut ours, soon(), 100).unwrap(), None);
-        theirs.write_all(b"end").unwrap();
-        drop(theirs);
-        assert_eq!(read_until(&mut ours, late(), 100).unwrap().unwrap(), b"end");
     }
 }

@@ -24,4 +24,4 @@ pub use block::{
 };
 pub use html::html;
 pub use markdown::markdown;
-pub use terminal::{Terminal, terminal, terminal_blocks, wrap};
+pub use terminal::{Terminal, terminal, wrap};

@@ -13,7 +13,6 @@ static RULES: &[Rule] = &[
     rules::es006::RULE,
     rules::es007::RULE,
     rules::es008::RULE,
-    rules::es009::RULE,
     rules::es010::RULE,
     rules::es011::RULE,
     rules::es012::RULE,
@@ -49,6 +48,16 @@ pub fn all() -> &'static [Rule] {
 /// Returns the rule with this id, ignoring case.
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id.eq_ignore_ascii_case(id))
+}
+
+/// Ids of rules that no longer exist, which configurations may still name.
+const RETIRED: &[&str] = &["ES009"];
+
+/// Whether a rule with this id, in any case, existed in an earlier version.
+pub fn is_retired(id: &str) -> bool {
+    RETIRED
+        .iter()
+        .any(|retired| retired.eq_ignore_ascii_case(id))
 }
 
 #[cfg(test)]
@@ -90,5 +99,7 @@ mod tests {
     fn rules_are_found_in_any_case() {
         assert_eq!(find("trim001").map(|rule| rule.id), Some("TRIM001"));
         assert!(find("TRIM999").is_none());
+        assert!(is_retired("es009") && !is_retired("ES008"));
+        assert!(RETIRED.iter().all(|id| find(id).is_none()));
     }
 }

@@ -47,7 +47,7 @@ prop_compose! {
             ],
             0..4,
         ),
-        numbers in proptest::collection::vec(maybe(), 5),
+        numbers in proptest::collection::vec(maybe(), 4),
         path in proptest::option::of((number(), number(), name())),
     ) -> ClusterNode {
         let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
@@ -56,7 +56,6 @@ prop_compose! {
         node.heap_max_bytes = numbers[1];
         node.disk_total_bytes = numbers[2];
         node.disk_available_bytes = numbers[3];
-        node.store_bytes = numbers[4];
         match path {
             Some((total, available, mount)) => {
                 node.data_paths[0].total_bytes = total;
@@ -99,7 +98,6 @@ fn setting() -> impl Strategy<Value = (SettingOrigin, String, String)> {
 
 fn index_setting() -> impl Strategy<Value = IndexSetting> {
     let key = prop_oneof![
-        Just("index.codec".to_owned()),
         Just("index.refresh_interval".to_owned()),
         Just("index.merge.scheduler.max_thread_count".to_owned()),
         Just("index.merge.scheduler.auto_throttle".to_owned()),

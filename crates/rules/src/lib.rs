@@ -47,7 +47,7 @@ mod volumes;
 mod wording;
 
 pub use budget::Budget;
-pub use catalogue::{all, find};
+pub use catalogue::{all, find, is_retired};
 pub use cluster::{ClusterContext, FoundOnHost, NodeHost, RerouteCost, scan_cost};
 pub use context::Context;
 pub use disk_calendar::{DiskCalendar, HeavyJob, TrimmedFilesystem, disk_calendar};

@@ -37,7 +37,6 @@ pub fn node(name: &str, roles: &[&str]) -> ClusterNode {
             total_bytes: 1 << 40,
             available_bytes: 1 << 39,
         }],
-        store_bytes: Some(if data { 400 << 30 } else { 0 }),
     }
 }
 

@@ -208,7 +208,6 @@ pub fn target(target_type: &str, devices: &[&str], options: &[&str]) -> DmTarget
         target_type: target_type.to_owned(),
         devices: devices.iter().map(|name| number_of(name)).collect(),
         options: options.iter().map(|&word| word.to_owned()).collect(),
-        cipher: None,
         chunk_bytes: None,
         stripes: None,
     }
@@ -239,8 +238,7 @@ pub fn crypt(name: &str, dm_name: &str, below: &str, allow_discards: bool) -> Bl
     } else {
         &[]
     };
-    let mut table = target("crypt", &[below], options);
-    table.cipher = Some("aes-xts-plain64".to_owned());
+    let table = target("crypt", &[below], options);
     let uuid = format!("CRYPT-LUKS2-7d0cd2ef0f5b43beb4086a2fad87bf43-{dm_name}");
     let mut volume = dm(name, dm_name, &uuid, &[below], vec![table]);
     if !allow_discards {

@@ -34,13 +34,6 @@ impl Collision {
     }
 }
 
-/// Whether two runs may interfere: one may start while the other is running (if its duration is
-/// known) or within `slack_s` seconds of its start or end.
-pub fn overlaps(a: &Run, b: &Run, slack_s: f64) -> bool {
-    let (a, b) = (ActiveSpan::of(a, slack_s), ActiveSpan::of(b, slack_s));
-    a.earliest_us <= b.end_us && b.earliest_us <= a.end_us
-}
-
 /// The result of [`collisions`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Collisions {
@@ -51,7 +44,8 @@ pub struct Collisions {
     pub truncated_at: Option<Timestamp>,
 }
 
-/// Finds the groups of jobs whose runs meet, as defined by [`overlaps`].
+/// Finds the groups of jobs whose runs meet: one may start while the other is running (if its duration
+/// is known) or within `slack_s` seconds of its start or end.
 ///
 /// Groups are maximal: jobs that meet in threes are not also listed in pairs, unless two of them
 /// also meet without the third. Runs of the same job do not collide. Sorts the runs and sweeps over
@@ -259,6 +253,12 @@ mod tests {
                 )
             })
             .collect()
+    }
+
+    /// Whether two runs meet.
+    fn overlaps(a: &Run, b: &Run, slack_s: f64) -> bool {
+        let (a, b) = (ActiveSpan::of(a, slack_s), ActiveSpan::of(b, slack_s));
+        a.earliest_us <= b.end_us && b.earliest_us <= a.end_us
     }
 
     #[test]

@@ -44,9 +44,8 @@ impl Conditions {
 /// How a cron handles changes of the wall clock: daylight saving time, and changes of a zone's
 /// offset.
 ///
-/// Fixed-time jobs are those whose minute and hour fields do not start with `*`
-/// ([`CronSpec::is_wildcard`](crate::CronSpec::is_wildcard)); all others follow the wall clock in
-/// every flavor but systemd's.
+/// Fixed-time jobs are those whose minute and hour fields do not start with `*`; all others follow the
+/// wall clock in every flavor but systemd's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CronFlavor {
     /// Vixie cron 3.0pl1 as shipped by Debian (`Better-timeskip-handling.patch`, after OpenBSD;
@@ -198,12 +197,6 @@ impl Uptimes {
             }
         }
         Self { spans }
-    }
-
-    /// Builds the uptimes from boot times.
-    pub fn from_starts(starts: &[Timestamp]) -> Self {
-        let up = |&from| Uptime { from, until: None };
-        Self::new(starts.iter().map(up).collect())
     }
 
     /// Whether any boot is known.

@@ -47,13 +47,6 @@ impl CronSpec {
     pub(crate) fn is_either_day(&self) -> bool {
         self.either_day
     }
-
-    /// Whether the job follows the wall clock through clock changes: the minute or hour field
-    /// starts with `*`, `@hourly` included. Other jobs ("fixed-time jobs") run once even when their
-    /// time is skipped or repeated.
-    pub fn is_wildcard(&self) -> bool {
-        self.wildcard
-    }
 }
 
 /// Formats the schedule as written, with fields separated by a single space.

@@ -39,7 +39,7 @@ mod window;
 mod zone;
 
 pub use calendar::Calendar;
-pub use collision::{Collision, Collisions, GROUPS_MAX, collisions, overlaps};
+pub use collision::{Collision, Collisions, GROUPS_MAX, collisions};
 pub use conditions::{
     Conditions, CronFlavor, RUNS_MAX, RUNS_OF_MINUTES_MAX, RhythmChange, Uptime, Uptimes,
     rhythm_changes,

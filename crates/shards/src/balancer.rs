@@ -23,7 +23,7 @@ pub use explain::{AllocateDecision, CopyDecision, MoveDecision, NodeResult, Outc
 
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
-use crate::java::HashOrder;
+use crate::java::{DEFAULT_BINS, Filled, bins_after, bins_for, by_hash, string_hash};
 use crate::model::{Cluster, IndexIndex, NodeIndex};
 use crate::nodes::RoutingNodes;
 use loads::Loads;
@@ -80,12 +80,19 @@ impl BalancerState {
     pub fn new(allocation: &Allocation<'_>) -> BalancerState {
         let (cluster, nodes) = (allocation.cluster, &*allocation.nodes);
         // The routing nodes come from one hash map; the server fills a second one from it.
-        let id = |node: NodeIndex| cluster.node(node).id.as_str();
-        let order = if Rules::of(cluster).has_sized_map {
-            HashOrder::of_sized(nodes.order(), nodes.order().len(), id)
+        let count = nodes.order().len();
+        let bins = if Rules::of(cluster).has_sized_map {
+            bins_for(count)
         } else {
-            HashOrder::of(nodes.order(), id)
+            DEFAULT_BINS
         };
+        let hash = |node: &NodeIndex| string_hash(&cluster.node(*node).id);
+        let order = by_hash(
+            nodes.order().to_vec(),
+            Filled::Put,
+            bins_after(bins, count),
+            hash,
+        );
         BalancerState {
             model: Model::new(cluster, nodes, order),
             loads: None,
@@ -94,8 +101,7 @@ impl BalancerState {
         }
     }
 
-    /// Updates the model for the indices that a round changed, created or deleted. Discards the
-    /// placements of throttled copies.
+    /// Updates the model for the indices that a round changed. Discards the placements of throttled copies.
     pub fn follow(&mut self, nodes: &RoutingNodes, cluster: &Cluster, changed: &[IndexIndex]) {
         self.model.follow(cluster, nodes, changed);
         self.loads = None;
@@ -127,16 +133,6 @@ impl BalancerState {
                 loads.size_changed(copy.shard);
             }
         }
-    }
-
-    /// Updates the total number of copies that the metadata asks for.
-    pub(crate) fn set_copies(&mut self, copies: u64) {
-        self.copies = copies;
-    }
-
-    /// Total copies that the metadata asks for.
-    pub fn copies(&self) -> u64 {
-        self.copies
     }
 }
 

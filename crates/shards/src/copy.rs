@@ -131,8 +131,6 @@ pub enum AllocationStatus {
     NoValidShardCopy,
     /// Throttled.
     DecidersThrottled,
-    /// Nodes have not yet reported which copies they hold.
-    FetchingShardData,
     /// Waiting for a node to come back.
     DelayedAllocation,
     /// No attempt was made.

@@ -1,6 +1,6 @@
 //! CPU cost of a reroute and of index operations on the master.
 //!
-//! Times come from a model with at most six coefficients ([`fit`]) per step and version, fitted to CPU
+//! Times come from a model with at most six coefficients ([`Fit`]) per step and version, fitted to CPU
 //! times of the real allocation service (`crates/shards/data/measured.csv`, produced by
 //! `benches/shards/measure.sh`). They apply to the machine that was measured: the ratio of two
 //! predictions carries over to other machines, absolute milliseconds only to similar ones. Publishing a
@@ -17,16 +17,13 @@
 //! - close: from 7.2 on, all copies are reallocated with the same steps as for open. Before, the copies
 //!   leave the routing table: one reroute.
 
-pub mod fit;
+mod formula;
 mod step;
 mod table;
 
-use fit::Size;
-
-pub use fit::Fit;
-pub use step::{Step, scans};
-pub(crate) use table::COEFFICIENTS;
-pub use table::Coefficients;
+pub use formula::{Fit, Size, TERMS, terms};
+pub use step::Step;
+pub use table::{COEFFICIENTS, Coefficients};
 
 use crate::profile::Profile;
 

@@ -34,7 +34,7 @@ pub(crate) use tier_membership::nodes_of as nodes_of_tier;
 
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
-use crate::model::{Index, IndexIndex, Node, NodeIndex, ShardId};
+use crate::model::{Index, IndexIndex, Node, NodeIndex};
 
 /// Consults deciders in turn. Stops at the first NO unless reasons are recorded.
 macro_rules! ask {
@@ -60,18 +60,6 @@ impl<'a> Allocation<'a> {
         self.cluster.node(node)
     }
 
-    fn is_ignored<W: ReasonSink>(&self, shard: ShardId, node: NodeIndex, why: &mut W) -> bool {
-        let ignored = self.is_node_ignored(shard, node);
-        if ignored && W::ON {
-            why.record(Reason {
-                verdict: Verdict::No,
-                decider: None,
-                explanation: None,
-            });
-        }
-        ignored
-    }
-
     /// Whether the copy may be allocated to the node.
     pub(crate) fn can_allocate<W: ReasonSink>(
         &self,
@@ -79,9 +67,6 @@ impl<'a> Allocation<'a> {
         node: NodeIndex,
         why: &mut W,
     ) -> Verdict {
-        if self.is_ignored(copy.shard, node, why) {
-            return Verdict::No;
-        }
         ask!(why:
             recovery::max_retry(self, copy, why),
             recovery::resize(self, copy, Some(node), why),
@@ -109,9 +94,6 @@ impl<'a> Allocation<'a> {
         node: NodeIndex,
         why: &mut W,
     ) -> Verdict {
-        if self.is_ignored(copy.shard, node, why) {
-            return Verdict::No;
-        }
         ask!(why:
             shutdown::shutdown(self, node, why),
             shutdown::replacement_remain(self, node, why),
@@ -126,8 +108,7 @@ impl<'a> Allocation<'a> {
     /// Whether every copy may currently remain where it is, proven node by node without looking at each
     /// copy. `false` proves nothing.
     pub(crate) fn all_can_remain(&self) -> bool {
-        self.ignores_nothing()
-            && self.deciders.limits_nothing()
+        self.deciders.limits_nothing()
             && self
                 .nodes
                 .order()
@@ -199,9 +180,6 @@ impl<'a> Allocation<'a> {
         why: &mut W,
     ) -> Verdict {
         debug_assert!(copy.primary && copy.is_unassigned());
-        if self.is_ignored(copy.shard, node, why) {
-            return Verdict::No;
-        }
         ask!(why:
             recovery::max_retry(self, copy, why),
             recovery::resize(self, copy, Some(node), why),

@@ -7,7 +7,6 @@
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::deciders::{Deciders, NoReasons, ReasonRecorder, Verdict};
-use crate::engine::Engine;
 use crate::model::Cluster;
 use crate::nodes::{RoutingError, RoutingNodes};
 use crate::service;
@@ -34,7 +33,7 @@ pub fn misread(cluster: &Cluster, now_nanos: i64) -> Result<Option<String>, Rout
         return Ok(None);
     }
     let mut nodes = RoutingNodes::new(cluster)?;
-    let deciders = Deciders::new(cluster, &nodes, Engine::incremental());
+    let deciders = Deciders::new(cluster, &nodes);
     let round = Allocation::new(cluster, &mut nodes, &deciders, now_nanos);
     let sample: Vec<&ShardCopy> = stuck.iter().step_by(stuck.len().div_ceil(SAMPLE)).collect();
     let reasons: Vec<(&str, String)> = sample

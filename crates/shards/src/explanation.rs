@@ -10,17 +10,16 @@ pub use rows::DeciderRow;
 use rows::deciders;
 
 use crate::balancer::{self, CopyDecision, NodeResult, Outcome};
-use crate::copy::{AllocationStatus, Reason, RecoverySource, ShardCopy, UnassignedInfo};
+use crate::copy::{AllocationStatus, RecoverySource, ShardCopy};
 use crate::deciders::{Deciders, NoReasons, Verdict};
 use crate::desired::DesiredBalance;
 use crate::doubt;
-use crate::engine::Engine;
 use crate::forecast::reroute_ms;
 use crate::gateway::Stores;
 use crate::model::{Cluster, NodeIndex};
 use crate::nodes::{Change, CopyIndex, RoutingError, RoutingNodes};
 use crate::profile::Server;
-use crate::service::{self, Allocation, Live, Round};
+use crate::service::{self, Allocation, Live};
 use crate::what_if::{NodeLoad, summary};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -168,12 +167,12 @@ impl RerouteExplanation {
     ) -> Result<(), RoutingError> {
         let before = cluster.clone();
         let stores = Stores::of(cluster);
-        let outcome = if cluster.has_desired_balance() {
+        let changes = if cluster.has_desired_balance() {
             let mut live = Live::new(std::mem::take(cluster))?;
             if let Some(desired) = desired {
                 live.walk_to(desired.clone());
             }
-            let outcome = live.reroute(&stores, now_nanos)?;
+            let changes = live.reroute(&stores, now_nanos)?;
             let computed = live.desired().cloned();
             *cluster = live.into_cluster();
             if let Some(computed) = computed {
@@ -182,15 +181,15 @@ impl RerouteExplanation {
                     &before, desired, &computed, cluster, now_nanos, ms,
                 )?);
             }
-            outcome
+            changes
         } else {
-            service::reroute(cluster, &Round::new(&stores, now_nanos))?
+            service::reroute(cluster, &stores, now_nanos)?
         };
         let new = |copy: &&ShardCopy| copy.is_unassigned() && gains::is_new_primary(copy);
         self.new_primaries = before.routing.copies().filter(new).count() as u64;
-        self.nodes = gains::of(&before, loads, &outcome.changes, now_nanos)?;
+        self.nodes = gains::of(&before, loads, &changes, now_nanos)?;
         let mut evaluator = Evaluator::new(&before, now_nanos, !detail.all_deciders)?;
-        for change in &outcome.changes {
+        for change in &changes {
             let (copy, to) = match change {
                 Change::Initialized(copy) => {
                     self.allocated += 1;
@@ -255,7 +254,7 @@ struct Evaluator<'c> {
 impl<'c> Evaluator<'c> {
     fn new(cluster: &'c Cluster, now_nanos: i64, without_yes: bool) -> Result<Self, RoutingError> {
         let nodes = RoutingNodes::new(cluster)?;
-        let deciders = Deciders::new(cluster, &nodes, Engine::incremental());
+        let deciders = Deciders::new(cluster, &nodes);
         Ok(Self {
             cluster,
             nodes,
@@ -317,17 +316,6 @@ impl<'c> Evaluator<'c> {
                     && is_free(&self.nodes, node, target)
                 {
                     self.nodes.relocate(handle, node, target.expected_bytes);
-                }
-            }
-            // A recovery is cancelled where another node has more of the replica's data.
-            Change::Failed(copy) => {
-                let handle = copy
-                    .allocation
-                    .and_then(|allocation| self.nodes.by_allocation(copy.shard, allocation));
-                if let Some(handle) = handle {
-                    let reason = Reason::ReallocatedReplica;
-                    self.nodes
-                        .fail(handle, UnassignedInfo::new(reason, self.now_nanos));
                 }
             }
             _ => {}
@@ -422,9 +410,6 @@ impl<'c> Evaluator<'c> {
             (Some((_, AllocationStatus::NoValidShardCopy)), _) => {
                 row.nodes.clear();
                 "no node holds a copy that can become the primary"
-            }
-            (Some((_, AllocationStatus::FetchingShardData)), _) => {
-                "nodes have not yet reported what they hold"
             }
             (_, Some(_)) => "no node may take it",
             (_, None) => "it could go to a node in the next round",

@@ -1,13 +1,11 @@
 //! The gateway allocator: places unassigned copies where their data is (`GatewayAllocator`,
 //! `PrimaryShardAllocator`, `ReplicaShardAllocator`).
 
-mod fetch;
 mod placement;
 mod primary;
 mod replica;
 mod stores;
 
-pub use fetch::{Fetch, FileStore, StartedStore, StoreError};
 pub use stores::{OnDiskChange, Stores};
 
 use crate::allocation::Allocation;
@@ -18,7 +16,7 @@ use placement::Placement;
 
 /// Places unassigned copies where their data is (`innerAllocatedUnassigned`): indices of higher priority
 /// first, then newer ones; all primaries before the replicas.
-pub(crate) fn allocate_unassigned(allocation: &mut Allocation<'_>, fetch: &dyn Fetch) {
+pub(crate) fn allocate_unassigned(allocation: &mut Allocation<'_>, stores: &Stores) {
     let cluster = allocation.cluster;
     allocation.nodes.sort_unassigned(|a, b| {
         let (a, b) = (a.shard.index, b.shard.index);
@@ -31,18 +29,17 @@ pub(crate) fn allocate_unassigned(allocation: &mut Allocation<'_>, fetch: &dyn F
             .then_with(|| string_compare(&b.name, &a.name))
     });
     place_each(allocation, |allocation, copy| {
-        primary::place(allocation, fetch, copy)
+        primary::place(allocation, stores, copy)
     });
-    replica::cancel_worse_recoveries(allocation, fetch);
     place_each(allocation, |allocation, copy| {
-        replica::place(allocation, fetch, copy)
+        replica::place(allocation, stores, copy)
     });
 }
 
 /// Decides on each unassigned copy in turn (`BaseGatewayShardAllocator.allocateUnassigned`).
 fn place_each(
     allocation: &mut Allocation<'_>,
-    mut decide: impl FnMut(&mut Allocation<'_>, &ShardCopy) -> Placement,
+    decide: impl Fn(&Allocation<'_>, &ShardCopy) -> Placement,
 ) {
     let unassigned: Vec<CopyIndex> = allocation.nodes.drain_unassigned();
     for handle in unassigned {

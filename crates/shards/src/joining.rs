@@ -4,7 +4,7 @@ use crate::copy::{AllocationIndex, ShardCopy};
 use crate::gateway::Stores;
 use crate::model::{
     Cluster, Forecast, Index, IndexIndex, IndexSettings, IndexState, IndexTable, Node, NodeIndex,
-    Product, Roles, RoutingTable, ShardId, TableOrder, Version,
+    Product, Roles, RoutingTable, ShardId, Version,
 };
 use crate::nodes::RoutingError;
 use crate::what_if::{self, ChangeError, Course, NewNode};
@@ -116,7 +116,7 @@ impl Joining {
             });
             tables.push(IndexTable { index, copies });
         }
-        cluster.routing = RoutingTable::new(tables, TableOrder::Kept);
+        cluster.routing = RoutingTable::new(tables);
         cluster
     }
 

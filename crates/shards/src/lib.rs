@@ -1,8 +1,8 @@
-//! Model of the master's shard allocation: reproduces the decisions of Elasticsearch 7.4 and estimates
-//! their cost.
+//! Model of the master's shard allocation: reproduces the decisions of Elasticsearch and OpenSearch and
+//! estimates their cost.
 //!
 //! [`model::Cluster`] is the master's view of the cluster. [`service`] implements the master's operations
-//! on it: reroute, started and failed copies, nodes that join and leave. An allocation round distributes
+//! on it: reroute, started copies, nodes that join and leave, indices that are created and closed. An allocation round distributes
 //! the routing table over the nodes ([`nodes::RoutingNodes`]), runs the gateway allocator ([`gateway`])
 //! and then the balancer ([`balancer`]), both of which consult the [`deciders`], and writes the table
 //! back.
@@ -15,7 +15,6 @@ pub mod cost;
 pub mod deciders;
 pub mod desired;
 pub mod doubt;
-pub mod engine;
 pub mod estimate;
 pub mod explanation;
 pub mod forecast;
@@ -33,4 +32,5 @@ pub mod service;
 #[cfg(test)]
 mod small_cluster;
 pub mod state;
+mod sums;
 pub mod what_if;

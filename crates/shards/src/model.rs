@@ -1,7 +1,7 @@
 //! The master's view of the cluster: nodes, indices, routing table, disks, settings.
 //!
 //! Nodes, indices and allocations are referred to by number; their names are stored once. Numbers stay
-//! valid for the life of a [`Cluster`], including those of nodes that left and indices that were deleted.
+//! valid for the life of a [`Cluster`], including those of nodes that left.
 
 mod ids;
 mod info;
@@ -20,13 +20,12 @@ pub use settings::{
     WatermarkError, WatermarkOrderError,
 };
 pub use shutdown::{Shutdown, ShutdownKind};
-pub use table::{IndexTable, RoutingTable, TableOrder};
+pub use table::{IndexTable, RoutingTable};
 pub use version::{Balancing, Product, Version};
 
 use std::collections::BTreeMap;
 
 use crate::copy::AllocationIndex;
-use crate::java::HppcOrder;
 
 /// A node of the cluster (`DiscoveryNode`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,8 +71,6 @@ pub enum IndexState {
     Open,
     /// Closed. From 7.2 on, a closed index is still in the routing table.
     Closed,
-    /// Deleted: the number remains, all other fields are meaningless.
-    Deleted,
 }
 
 /// An index as seen by the allocator (`IndexMetaData`).
@@ -87,7 +84,7 @@ pub struct Index {
     pub shards: u32,
     /// Number of replicas of each shard.
     pub replicas: u32,
-    /// Open, closed or deleted.
+    /// Open or closed.
     pub state: IndexState,
     /// Settings used by the deciders and the allocator.
     pub settings: IndexSettings,
@@ -127,11 +124,7 @@ pub enum Stream {
 impl Index {
     /// Number of copies the metadata asks for: shards times (replicas + 1).
     pub(crate) fn total_copies(&self) -> u64 {
-        if self.state == IndexState::Deleted {
-            0
-        } else {
-            u64::from(self.shards) * (u64::from(self.replicas) + 1)
-        }
+        u64::from(self.shards) * (u64::from(self.replicas) + 1)
     }
 }
 
@@ -247,56 +240,14 @@ impl Cluster {
         place(self.nodes.iter().position(|node| node.id == id)).map(NodeIndex)
     }
 
-    /// Finds an index by name, ignoring deleted ones.
+    /// Finds an index by name.
     pub fn index_by_name(&self, name: &str) -> Option<IndexIndex> {
-        place(
-            self.indices
-                .iter()
-                .position(|index| index.name == name && index.state != IndexState::Deleted),
-        )
-        .map(IndexIndex)
+        place(self.indices.iter().position(|index| index.name == name)).map(IndexIndex)
     }
 
     /// Number of copies of all indices, including closed ones (`MetaData.getTotalNumberOfShards`).
     pub(crate) fn total_copies(&self) -> u64 {
         self.indices.iter().map(Index::total_copies).sum()
-    }
-
-    /// Updates [`Cluster::data_nodes`] from [`Cluster::nodes`] after nodes joined or left.
-    ///
-    /// With [`TableOrder::Kept`], nodes that stay keep their order. Otherwise the order is that of a
-    /// `DiscoveryNodes` map into which the present nodes were inserted in their order here.
-    pub fn settle_nodes(&mut self) {
-        let present = |node: NodeIndex| self.nodes[node.at()].present;
-        let all = (0..).map(NodeIndex).take(self.nodes.len());
-        let ordered: Vec<NodeIndex> = match self.routing.order {
-            TableOrder::Kept => {
-                let stay = self.data_nodes.iter().copied();
-                let new = all.filter(|node| !self.data_nodes.contains(node));
-                stay.chain(new).collect()
-            }
-            TableOrder::Deterministic => {
-                let put: Vec<NodeIndex> = all.filter(|&node| present(node)).collect();
-                let data: Vec<NodeIndex> = self
-                    .hppc_walk(&put)
-                    .into_iter()
-                    .filter(|node| self.nodes[node.at()].data)
-                    .collect();
-                self.hppc_walk(&data)
-            }
-        };
-        self.data_nodes = ordered
-            .into_iter()
-            .filter(|node| self.nodes[node.at()].is_live_data())
-            .collect();
-    }
-
-    fn hppc_walk(&self, put: &[NodeIndex]) -> Vec<NodeIndex> {
-        let ids = put.iter().map(|node| self.nodes[node.at()].id.as_str());
-        HppcOrder::of_strings(ids)
-            .iter()
-            .map(|at| put[at])
-            .collect()
     }
 
     /// Number of live data nodes.

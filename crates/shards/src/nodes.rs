@@ -297,11 +297,6 @@ impl RoutingNodes {
         self.inactive_primaries > 0
     }
 
-    /// Whether any replica is recovering, not counting relocations.
-    pub(crate) fn has_inactive_replicas(&self) -> bool {
-        self.inactive_copies > self.inactive_primaries
-    }
-
     /// Whether any copy is recovering, not counting relocations (`hasInactiveShards`).
     pub(crate) fn has_inactive_copies(&self) -> bool {
         self.inactive_copies > 0

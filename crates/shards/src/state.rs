@@ -38,7 +38,7 @@ impl State {
     /// have the data role if the state does not list their roles (before 8.0), and to run `version`,
     /// until [`State::read_nodes`] provides both.
     ///
-    /// Times are converted to nanoseconds since 1970, the clock of [`crate::service::Round::now_nanos`].
+    /// Times are converted to nanoseconds since 1970, the clock of [`crate::service::reroute`].
     ///
     /// # Errors
     /// If the input is not JSON, lacks a part, or is inconsistent

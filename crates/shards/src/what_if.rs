@@ -24,7 +24,7 @@ use crate::gateway::{OnDiskChange, Stores};
 use crate::model::{Cluster, ClusterInfo, DiskUsage, NodeIndex, RoutingTable, ShardId};
 use crate::nodes::{Change, RoutingError};
 use crate::recovery::Transfers;
-use crate::service::{self, CopyId, Live, Outcome, Round};
+use crate::service::{self, CopyId, Live};
 use places::Places;
 
 /// What happened until nothing moved any more.
@@ -83,7 +83,7 @@ pub fn run(
     let mut course = Course::default();
     let mut transfers = Transfers::default();
     stores.observe(cluster);
-    let first = service::nodes_changed(cluster, false, &Round::new(stores, now_nanos))?;
+    let first = service::nodes_changed(cluster, now_nanos)?;
     course.note(cluster, stores, &first, &mut transfers);
     stores.observe(cluster);
     let longest = cluster
@@ -121,20 +121,20 @@ pub fn run(
             if let Some(computed) = live.desired() {
                 next.walk_to(computed.balance.clone());
             }
-            let outcome = next.reroute(stores, now_nanos)?;
-            course.quiet = running.is_empty() && !outcome.changes.iter().any(begins);
+            let changes = next.reroute(stores, now_nanos)?;
+            course.quiet = running.is_empty() && !changes.iter().any(begins);
             break;
         }
-        let outcome = live.reroute(stores, now_nanos)?;
-        course.note(live.cluster(), stores, &outcome, &mut transfers);
-        let began = outcome.changes.iter().any(begins);
+        let changes = live.reroute(stores, now_nanos)?;
+        course.note(live.cluster(), stores, &changes, &mut transfers);
+        let began = changes.iter().any(begins);
         if of_round.is_empty() && (began || !running.is_empty()) {
             course.rounds += 1;
             of_round.extend(running);
-            of_round.extend(outcome.changes.iter().filter_map(begun));
+            of_round.extend(changes.iter().filter_map(begun));
         }
         watch(&course);
-        course.circle_reroutes = places.follow(&outcome.changes);
+        course.circle_reroutes = places.follow(&changes);
         if course.circle_reroutes.is_some() {
             break;
         }
@@ -244,10 +244,10 @@ impl Course {
         &mut self,
         cluster: &Cluster,
         stores: &Stores,
-        outcome: &Outcome,
+        changes: &[Change],
         transfers: &mut Transfers,
     ) {
-        for change in &outcome.changes {
+        for change in changes {
             match change {
                 Change::Initialized(copy) if copy.primary => self.primaries_recovered += 1,
                 Change::Initialized(copy) => {

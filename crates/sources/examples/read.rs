@@ -8,7 +8,6 @@
 //! read prometheus URL SINCE UNTIL STEP_S PROMQL
 //! read discards URL SINCE UNTIL STEP_S FILTER
 //! read elastic URL SINCE UNTIL STEP_S INDEX FIELD FIGURE [key=value...]
-//! read rally URL
 //! ```
 //! FIGURE is mean, min, max, sum, rate or a percentile as a number; keys are time, split, most, filter.
 
@@ -103,10 +102,6 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
             }
             let endpoint = Endpoint::parse(url)?;
             elastic::read(&client, &endpoint, &query, &times(since, until)?, &limits)?
-        }
-        ["rally", url] => {
-            let endpoint = Endpoint::parse(url)?;
-            elastic::rally::read(&client, &endpoint, &Times::default(), &limits)?
         }
         _ => return Err("see the comment at the beginning of examples/read.rs".into()),
     };

@@ -5,7 +5,6 @@ mod answer;
 mod disks;
 mod fold;
 mod query;
-pub mod rally;
 mod session;
 
 pub use disks::{DiskQuery, read_disks};

@@ -1,9 +1,6 @@
 //! The processes that the tests of this crate start and kill.
 //!
 //! - `fitrim`: the child that calls FITRIM ([`trim::child::serve`]);
-//! - `guard STATE SYSFS`: the guardian of lowered limits ([`trim::limits::guard`]);
-//! - `lower STATE SYSFS DEVICE BYTES`: a pass that lowers a limit, reports it, and waits to be
-//!   killed; at end of input it restores the limit and reports the result;
 //! - `hold STATE RUN UUID`: a pass that holds a lock, reports it, and on SIGTERM reports whether it
 //!   was cancelled;
 //! - `trim STATE RUN MOUNT DEVICE`: a pass of one step that holds the filesystem's lock, reports
@@ -11,14 +8,12 @@
 
 use facts::host::DeviceNumber;
 use std::ffi::OsString;
-use std::io::{Read, Write};
-use std::path::Path;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trim::ByteRange;
 use trim::child::{Child, Trimmer};
-use trim::limits::Guard;
 use trim::state::State;
 use trim::stop::Stop;
 use trim::target::{Identity, Target};
@@ -30,8 +25,6 @@ fn main() -> Outcome {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["fitrim"] => Ok(trim::child::serve()?),
-        ["guard", state, sysfs] => Ok(trim::limits::guard(Path::new(state), Path::new(sysfs))?),
-        ["lower", state, sysfs, device, bytes] => lower(state, sysfs, device, bytes.parse()?),
         ["hold", state, run, uuid] => hold(state, run, uuid),
         ["trim", state, run, mount, device] => trim(state, run, mount, device),
         _ => Err("usage: see the head of the source".into()),
@@ -42,23 +35,6 @@ fn say(text: &str) -> Outcome {
     let mut stdout = std::io::stdout();
     writeln!(stdout, "{text}")?;
     Ok(stdout.flush()?)
-}
-
-fn lower(state: &str, sysfs: &str, device: &str, bytes: u64) -> Outcome {
-    let guardian: Vec<OsString> = ["/proc/self/exe", "guard", state, sysfs]
-        .map(OsString::from)
-        .into();
-    let devices = [device.to_owned()];
-    let guard = Guard::lower(
-        Path::new(state),
-        Path::new(sysfs),
-        &devices,
-        bytes,
-        guardian,
-    )?;
-    say(&format!("lowered {}", guard.lowered().len()))?;
-    std::io::stdin().read_to_end(&mut Vec::new())?;
-    say(&format!("{:?}", guard.restore()?))
 }
 
 fn hold(state: &str, run: &str, uuid: &str) -> Outcome {

@@ -5,7 +5,6 @@ use crate::audit;
 use crate::filesystem::Filesystem;
 use crate::geometry::{self, Survey};
 use crate::layers;
-use crate::limits::lowered_to;
 use crate::pace::Controller;
 use crate::pass::{ASSUMED_BYTES_PER_S, STALL_MAX_DEFAULT};
 use crate::privilege;
@@ -51,8 +50,6 @@ pub struct Forecast<'a> {
     pub last_trim: Option<(Timestamp, String)>,
     /// Checkpoint of a stopped pass that would be resumed.
     pub checkpoint: Option<Checkpoint>,
-    /// Limits that `--max-request` lowers for the duration of the pass.
-    pub limit_changes: Vec<LimitChange>,
 }
 
 /// Discards expected at one layer.
@@ -68,19 +65,6 @@ pub struct ExpectedDiscards {
     pub limits: Option<DiscardLimits>,
     /// Upper bound of the discarded bytes; `None` if unknown.
     pub bytes_max: Option<u64>,
-    /// Limit that `--max-request` sets; `None` if it is left alone or unknown.
-    pub lowered_to_bytes: Option<u64>,
-}
-
-/// A limit that is lowered for the duration of the pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitChange {
-    /// The drive.
-    pub device: String,
-    /// Current `discard_max_bytes`; `None` if unknown.
-    pub now_bytes: Option<u64>,
-    /// Value that is written.
-    pub new_bytes: u64,
 }
 
 /// A part of the free space that is trimmed in one call, with the stall it may cause according to
@@ -158,7 +142,6 @@ pub fn forecast<'a>(
         estimate: None,
         last_trim: None,
         checkpoint: None,
-        limit_changes: Vec::new(),
     };
     let Some(stack) = &filesystem.stack else {
         return forecast;
@@ -176,10 +159,7 @@ pub fn forecast<'a>(
         Err(error) => forecast.unknown = Some(error.to_string()),
     }
     forecast.layers = layers::layers(&forecast.stacks);
-    forecast.expected = expected(&forecast, request);
-    if let Some(max_bytes) = request.max_request_bytes {
-        forecast.limit_changes = limit_changes(&forecast.stacks, max_bytes);
-    }
+    forecast.expected = expected(&forecast);
     let key = forecast.target.as_ref().map(|target| target.identity.key());
     let earlier = key.and_then(|key| audit::last_complete(&request.state_dir, &key));
     forecast.last_trim = last_trim(host, earlier.as_ref());
@@ -276,7 +256,7 @@ fn stalls(survey: &Survey, locks_one_extent: bool, request: &Request) -> Vec<Sta
     .collect()
 }
 
-fn expected(forecast: &Forecast<'_>, request: &Request) -> Vec<ExpectedDiscards> {
+fn expected(forecast: &Forecast<'_>) -> Vec<ExpectedDiscards> {
     let bytes_max = forecast
         .free_bytes
         .map_or_else(BTreeMap::new, |free_bytes| {
@@ -288,40 +268,15 @@ fn expected(forecast: &Forecast<'_>, request: &Request) -> Vec<ExpectedDiscards>
         let limits = stacked()
             .find(|known| known.device.name == layer.device)
             .and_then(|known| known.device.discard);
-        let asked = request.max_request_bytes.filter(|_| layer.is_leaf);
         ExpectedDiscards {
             device: layer.device.clone(),
             depth: layer.depth,
             is_leaf: layer.is_leaf,
             limits,
             bytes_max: bytes_max.get(&layer.device).copied(),
-            lowered_to_bytes: asked.and_then(|max_bytes| lowered_to(limits?, max_bytes)),
         }
     })
     .collect()
-}
-
-/// Returns the limits that `--max-request` changes, drive by drive.
-fn limit_changes(stacks: &[Stack<'_>], max_bytes: u64) -> Vec<LimitChange> {
-    let mut changes: Vec<LimitChange> = Vec::new();
-    for drive in stacks.iter().flat_map(Stack::leaves) {
-        let limits = drive.discard.unwrap_or_default();
-        let new_bytes = match limits.max_bytes {
-            Some(_) => lowered_to(limits, max_bytes),
-            None => Some(max_bytes),
-        };
-        let Some(new_bytes) = new_bytes else {
-            continue;
-        };
-        if !changes.iter().any(|change| change.device == drive.name) {
-            changes.push(LimitChange {
-                device: drive.name.clone(),
-                now_bytes: limits.max_bytes,
-                new_bytes,
-            });
-        }
-    }
-    changes
 }
 
 pub(crate) fn last_trim(
@@ -396,7 +351,6 @@ mod tests {
             estimate: None,
             last_trim: None,
             checkpoint: None,
-            limit_changes: Vec::new(),
         }
     }
 

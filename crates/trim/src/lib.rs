@@ -8,8 +8,8 @@
 //! that FITRIM returns.
 //!
 //! A **session** is one run of the program for a pass: it takes the locks, finds the checkpoint of
-//! an earlier session, waits for a window, lowers limits, runs the pass ([`session`]) and writes
-//! the audit log ([`audit`]). [`forecast`] predicts what a pass would do, and [`status`] reports
+//! an earlier session, waits for a window, runs the pass ([`session`]) and writes the audit log
+//! ([`audit`]). [`forecast`] predicts what a pass would do, and [`status`] reports
 //! how far it is. Nothing here prints: sessions emit [`events`] and end in a [`summary`].
 //!
 //! Whether a filesystem may be trimmed at all is decided by the callers of this crate.
@@ -26,7 +26,6 @@ pub mod forecast;
 pub mod geometry;
 pub mod kernel_log;
 pub mod layers;
-pub mod limits;
 pub mod pace;
 pub mod pass;
 pub mod privilege;

@@ -28,13 +28,11 @@ pub struct Request {
     pub accept_stall: Option<Duration>,
     /// Maximum duration of the whole run, including waits.
     pub deadline: Option<Duration>,
-    /// Value to which `discard_max_bytes` of the drives is lowered.
-    pub max_request_bytes: Option<u64>,
     /// Probes besides the drives, without the secrets that arguments and queries may contain.
     pub probes: Vec<String>,
     /// The cluster that has to be green, without secrets.
     pub green_cluster: Option<String>,
-    /// Directory of checkpoints, limit journals and the audit log.
+    /// Directory of checkpoints and the audit log.
     pub state_dir: PathBuf,
     /// Start over instead of resuming from the checkpoint.
     pub restart: bool,
@@ -63,7 +61,6 @@ impl Request {
             "max_latency_s": seconds(self.settings.max_latency),
             "deadline_s": seconds(self.deadline),
             "rate_bytes_per_s": self.settings.rate_bytes_per_s,
-            "max_request_bytes": self.max_request_bytes,
             "accept_stall_s": seconds(self.accept_stall),
             // Commands and URLs may contain secrets.
             "probes": self.probes.len(),
@@ -91,7 +88,6 @@ pub(crate) fn plain(accept_stall: Option<Duration>) -> Request {
         settings: Settings::default(),
         accept_stall,
         deadline: None,
-        max_request_bytes: None,
         probes: Vec::new(),
         green_cluster: None,
         state_dir: PathBuf::new(),

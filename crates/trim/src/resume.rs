@@ -87,11 +87,6 @@ impl ResumeCommand {
         self.line(&["--status".to_owned()], None)
     }
 
-    /// Returns the command that restores limits left lowered by passes.
-    pub fn restore_limits(&self) -> CommandLine {
-        self.line(&["--restore-limits".to_owned()], None)
-    }
-
     fn line(&self, options: &[String], mount_point: Option<&str>) -> CommandLine {
         let program = ["trimtab".to_owned(), "trim".to_owned()];
         let mount_point: Vec<String> = mount_point.map(str::to_owned).into_iter().collect();

@@ -1,4 +1,4 @@
-//! One session of one pass: locks, leftovers, checkpoint, limits, the pass itself, its end.
+//! One session of one pass: locks, checkpoint, the pass itself, its end.
 
 use crate::audit;
 use crate::child::Child;
@@ -10,7 +10,6 @@ use crate::forecast::{self, Forecast};
 use crate::geometry::{self, GeometryError, Walk};
 use crate::kernel_log::KernelLog;
 use crate::layers::{self, LayerCounters};
-use crate::limits::{self, Guard, LimitError, Lowered, Restored};
 use crate::pass::{self, Ended, Event, Outcome, Parts, Progress, Progressed, describe_stop};
 use crate::probe::{DriveProbe, DriveProbeOptions, Probe, ProbeError};
 use crate::request::{QUIET, Request, SETTLE_TIMEOUT};
@@ -23,7 +22,6 @@ use crate::waiting::{self, Pending, Waited};
 use facts::{Finding, Host};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,12 +65,6 @@ pub enum SessionError {
     /// The drives' latency cannot be measured.
     #[error("the drives' latency cannot be watched: {0}")]
     Probe(#[from] ProbeError),
-    /// The limits cannot be lowered.
-    #[error("--max-request: {0}")]
-    Limits(LimitError),
-    /// Limits that an earlier pass lowered cannot be restored.
-    #[error("limits that an earlier pass had lowered: {0}")]
-    Leftovers(LimitError),
     /// The locks cannot be passed to the child.
     #[error("locks for a child: {0}")]
     Locks(io::Error),
@@ -121,8 +113,6 @@ pub enum ClusterState<E> {
 pub struct HelperNames {
     /// Calls [`crate::child::serve`].
     pub trimmer: &'static str,
-    /// Calls [`crate::limits::guard`]; followed by the state directory.
-    pub guardian: &'static str,
 }
 
 /// What all passes of a run share.
@@ -214,7 +204,7 @@ impl<S: Surroundings> Session<'_, S> {
         let ready = pending
             .begin()
             .map_err(|error| state_error(error).into())
-            .and_then(|()| one.prepare(&locks, sink))
+            .and_then(|()| one.prepare(&locks))
             .map_err(|error| one.undo_after(error, sink))?;
         if let Some(checkpoint) = &one.resume {
             sink.note(point, &describe_resumed(checkpoint));
@@ -249,23 +239,6 @@ impl<S: Surroundings> Session<'_, S> {
     }
 }
 
-/// Restores limits that a dead pass left lowered; returns how many.
-///
-/// # Errors
-/// If the journal cannot be read, or a value cannot be written.
-pub fn restore_leftovers(
-    state_dir: &Path,
-    sink: &mut dyn EventSink,
-) -> Result<usize, SessionError> {
-    let restored =
-        limits::restore_leftovers(state_dir, Path::new("/sys")).map_err(SessionError::Leftovers)?;
-    for (lowered, outcome) in &restored {
-        let text = describe_restored(lowered, outcome);
-        sink.remark(&format!("left by a pass that died: {text}"));
-    }
-    Ok(restored.len())
-}
-
 /// The session's work for one filesystem.
 struct OnePass<'a, S> {
     session: &'a Session<'a, S>,
@@ -285,7 +258,6 @@ struct Ready {
     trimmer: Child,
     watch: HostCounters<SystemClock>,
     probes: Vec<Box<dyn Probe>>,
-    guard: Option<Guard>,
     kernel_counts: bool,
 }
 
@@ -352,7 +324,7 @@ impl<S: Surroundings> OnePass<'_, S> {
         }
     }
 
-    fn prepare(&self, locks: &Locks, sink: &mut dyn EventSink) -> Result<Ready, S::Error> {
+    fn prepare(&self, locks: &Locks) -> Result<Ready, S::Error> {
         let session = self.session;
         let layers = &self.forecast.layers;
         let probes = self.probes(&layers.leaves())?;
@@ -377,8 +349,6 @@ impl<S: Surroundings> OnePass<'_, S> {
             trimmer,
             watch,
             probes,
-            // Must come last, so that nothing can fail after it.
-            guard: self.lower_limits(&layers.leaves(), sink)?,
             kernel_counts,
         })
     }
@@ -405,35 +375,6 @@ impl<S: Surroundings> OnePass<'_, S> {
         Ok(Child::new(helper, self.target.clone(), inherited, stop))
     }
 
-    /// Lowers the limits of drives if requested. Nothing is left lowered on failure.
-    fn lower_limits(
-        &self,
-        leaves: &[String],
-        sink: &mut dyn EventSink,
-    ) -> Result<Option<Guard>, SessionError> {
-        let Some(max_request_bytes) = self.session.request.max_request_bytes else {
-            return Ok(None);
-        };
-        let state_dir = self.session.state.state_dir.as_path();
-        let guardian = vec![
-            own_binary(),
-            OsString::from(self.session.helpers.guardian),
-            state_dir.as_os_str().to_owned(),
-        ];
-        let sysfs = Path::new("/sys");
-        let guard = Guard::lower(state_dir, sysfs, leaves, max_request_bytes, guardian)
-            .map_err(SessionError::Limits)?;
-        for lowered in guard.lowered() {
-            sink.remark(&format!(
-                "{}: discard_max_bytes lowered from {} to {} until the pass ends",
-                lowered.device,
-                units::bytes(lowered.old_bytes),
-                units::bytes(lowered.new_bytes)
-            ));
-        }
-        Ok(Some(guard))
-    }
-
     fn run(
         &self,
         ready: Ready,
@@ -444,7 +385,6 @@ impl<S: Surroundings> OnePass<'_, S> {
         let request = session.request;
         let layers = &self.forecast.layers;
         let key = self.target.identity.key();
-        let guard = RefCell::new(ready.guard);
         let mut kernel_log = KernelLog::open(Path::new("/dev/kmsg"), layers.all());
         let mut windows = request.windows.clone();
         let parts = Parts {
@@ -466,11 +406,7 @@ impl<S: Surroundings> OnePass<'_, S> {
                          is freed until that is fixed; --restart then begins the pass anew"
                     ));
                 }
-                waiting::remark(session.state, &key, &mut windows, session.clock.wall())?;
-                match guard.borrow_mut().as_mut() {
-                    Some(guard) => guard.keep_guarded().map_err(|error| error.to_string()),
-                    None => Ok(()),
-                }
+                waiting::remark(session.state, &key, &mut windows, session.clock.wall())
             }),
         };
         let options = pass::Options {
@@ -488,10 +424,7 @@ impl<S: Surroundings> OnePass<'_, S> {
             warnings: Vec::new(),
         };
         let outcome = pass::run(parts, &options, &mut listener);
-        let mut warnings = listener.warnings;
-        if let Some(guard) = guard.into_inner() {
-            self.restore_limits(guard, &mut warnings, sink);
-        }
+        let warnings = listener.warnings;
         if self.resume.is_none() && outcome.survey.is_none() && outcome.progress.steps == 0 {
             // A checkpoint written before the pass did any work is not worth keeping.
             self.undo(&outcome.ended)?;
@@ -534,29 +467,6 @@ impl<S: Surroundings> OnePass<'_, S> {
             sink.note(self.mount_point(), &undone.to_string());
         }
         error
-    }
-
-    /// Restores the limits and reports the result.
-    fn restore_limits(&self, guard: Guard, warnings: &mut Vec<String>, sink: &mut dyn EventSink) {
-        let restored = match guard.restore() {
-            Ok(restored) => restored,
-            Err(error) => {
-                let text = format!(
-                    "the limits could not be put back: {error}; try `trimtab trim \
-                     --restore-limits`, with the same --state"
-                );
-                sink.note(self.mount_point(), &text);
-                warnings.push(text);
-                return;
-            }
-        };
-        for (lowered, outcome) in &restored {
-            let text = describe_restored(lowered, outcome);
-            if !matches!(outcome, Restored::Restored | Restored::Nearest { .. }) {
-                warnings.push(text.clone());
-            }
-            sink.note(self.mount_point(), &text);
-        }
     }
 
     fn summary(
@@ -650,27 +560,4 @@ fn describe_resumed(checkpoint: &Checkpoint) -> String {
         units::bytes(checkpoint.visited_bytes),
         units::bytes(checkpoint.free_bytes)
     )
-}
-
-/// Describes the result of restoring a limit.
-fn describe_restored(lowered: &Lowered, restored: &Restored) -> String {
-    let device = &lowered.device;
-    match restored {
-        Restored::Restored => format!(
-            "{device}: discard_max_bytes is back at {}",
-            units::bytes(lowered.old_bytes)
-        ),
-        Restored::ChangedByOthers { found_bytes } => format!(
-            "{device}: discard_max_bytes is {} now, which is not what trimtab wrote: left alone",
-            units::bytes(*found_bytes)
-        ),
-        Restored::Nearest { found_bytes } => format!(
-            "{device}: discard_max_bytes is back at {}, the nearest that the kernel allows to {}",
-            units::bytes(*found_bytes),
-            units::bytes(lowered.old_bytes)
-        ),
-        Restored::Obsolete => {
-            format!("{device}: the lowered discard_max_bytes is gone with an earlier boot or drive")
-        }
-    }
 }

@@ -59,7 +59,7 @@ pub fn on_end(
                 stop(number);
                 let since = *first.get_or_insert_with(Instant::now);
                 if since.elapsed() >= REPEAT_AFTER_MIN {
-                    // The checkpoint is saved, and the guardian restores limits.
+                    // The checkpoint is saved.
                     let _ = emulate_default_handler(number);
                 }
             }

@@ -3,13 +3,12 @@
 //! | file | content |
 //! |---|---|
 //! | `STATE/pass-KEY.json` | checkpoint of a pass ([`Checkpoint`]) |
-//! | `STATE/limits/*.json` | journals of lowered limits ([`crate::limits`]) |
 //! | `STATE/audit.jsonl` | one line per pass |
 //! | `RUN/fs-KEY.lock`, `RUN/drive-MAJOR-MINOR.lock` | locks; removed when nobody holds them |
 //! | `RUN/fs-KEY.cancel` | a request to end the pass, naming the process that it is meant for |
 
 mod audit;
-pub(crate) mod directory;
+mod directory;
 mod lock;
 
 use crate::process::ProcessId;
@@ -192,13 +191,10 @@ impl Checkpoint {
     }
 }
 
-/// File in which the kernel provides the boot ID.
-pub(crate) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-
 /// Returns the boot ID, which is constant until the next reboot; `None` if /proc does not provide
 /// it.
 pub fn boot_id() -> Option<String> {
-    let text = std::fs::read_to_string(BOOT_ID).ok()?;
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
@@ -228,8 +224,7 @@ impl Locks {
 
 impl State {
     /// Creates the directories (0700), removes what ended processes left in them, and verifies that the
-    /// state directory is writable. Relative
-    /// paths are made absolute, because the guardian works from `/`.
+    /// state directory is writable. Relative paths are made absolute.
     ///
     /// # Errors
     /// If one of these fails.

@@ -4,7 +4,6 @@
 use crate::answer;
 use crate::commands::check::args::{Format, SeverityArg};
 use crate::commands::explain::args::BetterArg;
-use crate::commands::ssd::args::SsdFormat;
 use crate::error::{CommandError, Kind};
 use crate::input;
 use serde::Deserialize;
@@ -92,8 +91,6 @@ pub struct TrimConfig {
     pub deadline: Option<String>,
     /// As `--rate`.
     pub rate: Option<String>,
-    /// As `--max-request`.
-    pub max_request: Option<String>,
     /// As `--accept-stall`.
     pub accept_stall: Option<String>,
     /// As `--probe`.
@@ -115,7 +112,7 @@ pub struct TrimConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct SsdConfig {
     /// As `--format` of `run`.
-    pub format: Option<SsdFormat>,
+    pub format: Option<answer::Format>,
     /// As `--drive`.
     pub drive: Option<PathBuf>,
     /// As `--preset`.

@@ -38,7 +38,6 @@ const RARE: &[(&str, &[&str])] = &[
     (
         "plan",
         &[
-            "delay",
             "node",
             "root",
             "stagger",
@@ -51,14 +50,12 @@ const RARE: &[(&str, &[&str])] = &[
     (
         "trim",
         &[
-            "max_request",
             "accept_stall",
             "require_green",
             "credentials_file",
             "ca_file",
             "state",
             "restart",
-            "restore_limits",
         ],
     ),
     ("ssd run", SSD_RARE),
@@ -74,7 +71,6 @@ const SSD_RARE: &[&str] = &[
     "power_on",
     "warm_up",
     "passes",
-    "writes",
     "trim_share",
     "chunk",
     "warm_up_days",
@@ -86,7 +82,6 @@ const SSD_RARE: &[&str] = &[
     "root",
     "pages_per_block",
     "page_bytes",
-    "moved",
 ];
 
 /// Sections of a command's `after_help`.

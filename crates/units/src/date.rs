@@ -24,11 +24,6 @@ pub fn weekday_minute(at: Timestamp, zone: &TimeZone) -> String {
     formatted(at, zone, "%a %Y-%m-%d %H:%M")
 }
 
-/// `06:47`.
-pub fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
-    formatted(at, zone, "%H:%M")
-}
-
 /// `2026-10-25 06:47 CEST`, for use where the zone is not known from the context.
 pub fn minute_in_zone(at: Timestamp, zone: &TimeZone) -> String {
     formatted(at, zone, "%Y-%m-%d %H:%M %Z")
@@ -101,7 +96,6 @@ mod tests {
         assert_eq!(second(at, &TimeZone::UTC), "2026-10-25 04:47:12");
         assert_eq!(weekday_minute(at, &zone), "Sun 2026-10-25 05:47");
         assert_eq!(minute_in_zone(at, &zone), "2026-10-25 05:47 CET");
-        assert_eq!(time_of_day(at, &zone), "05:47");
     }
 
     #[test]

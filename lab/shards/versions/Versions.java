@@ -14,9 +14,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The allocation service of any version from 7.6 on, with its {@code BalancedShardsAllocator} alone: no gateway, no
- * desired balance, no disks. Reads lines of JSON and answers each, in a subset of the words of ../src/Driver.java:
- * {@code {"cluster": ...}} with copies that are started or unassigned, and the steps "reroute", "start", "settings"
+ * The allocation service of any version from 7.4 on, with its {@code BalancedShardsAllocator} alone: no gateway, no
+ * desired balance, no disks. Reads lines of JSON and answers each:
+ * {@code {"cluster": ...}} with the nodes of copies that are started, and null for unassigned ones, and the steps "reroute", "start", "settings"
  * (which reroutes), "node-joined" (which reroutes) and "create" (which does not). A cluster may have "sizes": {@code
  * [[index, shard, primary, bytes], ...]}, and an index "write_load" and "shard_bytes", its forecasts.
  */
@@ -143,7 +143,7 @@ public final class Versions {
             Reflection.call(builder, "shardSizeInBytesForecast", ((Number) spec.get("shard_bytes")).longValue());
         }
         Object index = Reflection.make(INDEX, name, uuid);
-        List<List<Map<String, Object>>> shards = list(spec, "shards");
+        List<List<String>> shards = list(spec, "shards");
         if (shards.isEmpty()) {
             Object built = Reflection.call(builder, "build");
             Object table = Reflection.first(() -> Reflection.callStatic(INDEX_TABLE, "builder", roles(), index),
@@ -165,17 +165,17 @@ public final class Versions {
         return new Object[] { Reflection.call(builder, "build"), Reflection.call(table, "build") };
     }
 
-    private static Object copy(Map<String, Object> spec, Object shard, boolean primary) {
+    private static Object copy(String node, Object shard, boolean primary) {
         String kind = primary ? "EmptyStore" : "Peer";
         Object source = Reflection.constant(Reflection.type("cluster.routing.RecoverySource$" + kind + "RecoverySource"), "INSTANCE");
         Object why = Reflection.make(Reflection.type("cluster.routing.UnassignedInfo"),
             Reflection.constant(Reflection.type("cluster.routing.UnassignedInfo$Reason"), "INDEX_CREATED"), "given");
         Object copy = Reflection.first(() -> Reflection.callStatic(COPY, "newUnassigned", shard, primary, source, why),
             () -> Reflection.callStatic(COPY, "newUnassigned", shard, primary, source, why, role()));
-        if (spec.get("state").equals("UNASSIGNED")) {
+        if (node == null) {
             return copy;
         }
-        Object started = Reflection.call(copy, "initialize", (String) spec.get("node"), null, 0L);
+        Object started = Reflection.call(copy, "initialize", node, null, 0L);
         return Reflection.first(() -> Reflection.call(started, "moveToStarted"),
             () -> Reflection.call(started, "moveToStarted", 0L));
     }
@@ -281,7 +281,7 @@ public final class Versions {
             () -> Reflection.make(type, Reflection.make(Reflection.type("cluster.routing.allocation.allocator.BalancerSettings"), known), forecaster));
     }
 
-    /** The gateway of 7.6 and 7.7, which leaves the copies of new indices to the balancer. */
+    /** The gateway of 7.4 to 7.7, which leaves the copies of new indices to the balancer. */
     private static Object gateway() throws Exception {
         Class<?> type = Reflection.type("gateway.GatewayAllocator");
         Object gateway = Reflection.make(type);
@@ -369,8 +369,8 @@ public final class Versions {
             lines.add(Reflection.call(node, "nodeId"));
             for (Object copy : Reflection.each(node)) {
                 Object other = Reflection.call(copy, "relocatingNodeId");
-                String way = other == null ? "" : ((boolean) Reflection.call(copy, "relocating") ? "to " : "from ") + other + " ";
-                lines.add(name(copy) + " " + Reflection.call(copy, "state") + " " + way + "#0");
+                String way = other == null ? "" : ((boolean) Reflection.call(copy, "relocating") ? " to " : " from ") + other;
+                lines.add(name(copy) + " " + Reflection.call(copy, "state") + way);
             }
             nodes.add(lines);
         }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Drives the allocation service of a real server of any version from 7.6 on: reads and writes lines of JSON,
+# Drives the allocation service of a real server of any version from 7.4 on: reads and writes lines of JSON,
 # described in Versions.java.
 #
 #   lab/shards/versions/run.sh VERSION [--build]    8.4.3, opensearch-2.19.1
 #
-# Jars and exit codes as in ../run.sh. OpenSearch 3 and Elasticsearch 9 need a Java of version 21 or
+# Jars and exit codes as in ../desired/run.sh. OpenSearch 3 and Elasticsearch 9 need a Java of version 21 or
 # later, looked for in /usr/lib/jvm.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -25,8 +25,7 @@ fi
 jars=$(jars "$version") || exit
 exec 9>"$server_jars/.lock"
 flock 9
-# Its shuffles leave everything in place, as in the driver of 7.4.0.
-sources=(./*.java ../src/com/carrotsearch/randomizedtesting/RandomizedContext.java)
+sources=(./*.java com/carrotsearch/randomizedtesting/RandomizedContext.java)
 classes=$server_jars/classes-versions-$(cat "${sources[@]}" | sha256sum | cut -c1-16)
 if ! [ -d "$classes" ]; then
     work=$(mktemp -d "$server_jars/.classes.XXXXXX")

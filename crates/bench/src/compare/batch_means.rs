@@ -75,14 +75,14 @@ pub(super) fn as_f64(count: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::random::Random;
+    use crate::random::Random;
 
     fn ar1(phi: f64, len: usize, random: &mut Random) -> Vec<f64> {
-        let mut now = random.normal() / (1.0 - phi * phi).sqrt();
+        let mut now = random.inner_normal() / (1.0 - phi * phi).sqrt();
         (0..len)
             .map(|_| {
                 let value = now;
-                now = phi * now + random.normal();
+                now = phi * now + random.inner_normal();
                 value
             })
             .collect()
@@ -95,7 +95,7 @@ mod tests {
         for (phi, expected) in [(0.0, 1.0), (0.5, 3.0), (0.8, 9.0)] {
             let times: Vec<f64> = (0..200)
                 .map(|seed| {
-                    memory(&ar1(phi, 4_096, &mut Random::new(seed, 1))).autocorrelation_time
+                    memory(&ar1(phi, 4_096, &mut Random::numbered(seed, 1))).autocorrelation_time
                 })
                 .collect();
             let found = mean(&times).unwrap();
@@ -109,10 +109,10 @@ mod tests {
             assert_eq!(memory(&values).block_len, 1, "{values:?}");
         }
         // Ten thousand values in clusters of 100 are 100 independent ones.
-        let mut random = Random::new(3, 1);
+        let mut random = Random::numbered(3, 1);
         let clusters: Vec<f64> = (0..100)
             .flat_map(|_| {
-                let level = random.normal();
+                let level = random.inner_normal();
                 std::iter::repeat_n(level, 100)
             })
             .collect();

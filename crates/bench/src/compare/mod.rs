@@ -51,7 +51,6 @@ mod error;
 mod family;
 mod options;
 mod power;
-mod random;
 mod sets;
 mod shift;
 pub mod single;

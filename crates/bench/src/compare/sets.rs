@@ -9,11 +9,11 @@ use super::error::CompareError;
 use super::family::levels;
 use super::options::Options;
 use super::power::{Demand, pairs_needed};
-use super::random::Random;
 use super::shift::{Design, LogValue, Shift};
 use super::single::{RUN_TO_RUN_SDS, TYPICAL_WITHIN_ERROR, single_run_false_share};
 use super::trial::{Metric, MetricKey, Rank, TrialSet};
 use super::within::{TrialValue, trial_value};
+use crate::random::Random;
 use facts::series::Better;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -274,7 +274,7 @@ impl<'t> Pair<'t> {
         metrics
             .iter()
             .map(|(index, metric)| {
-                let mut random = Random::new(self.seed, number + *index as u64 + 1);
+                let mut random = Random::numbered(self.seed, number + *index as u64 + 1);
                 trial_value(&metric.observations, &mut random)
                     .map(|value| (*index, value))
                     .map_err(|why| format!("{}: {why}", escape(&set.trials[*index].name)))
@@ -522,7 +522,7 @@ fn one_against_one(baseline: &TrialSet, contender: &TrialSet, options: &Options)
         .flat_map(|trial| trial.metrics.values())
         .filter(|metric| metric.rank == Rank::Primary)
         .filter_map(|metric| {
-            let mut random = Random::new(options.seed, 1);
+            let mut random = Random::numbered(options.seed, 1);
             trial_value(&metric.observations, &mut random)
                 .ok()?
                 .within_error

@@ -110,13 +110,15 @@ fn one_against_one_is_refused_with_its_figure() {
     assert!(text.contains("A B B A"), "{text}");
     // Trials with seconds in them are judged by their own noise: 1,000 values of sd 5 %, so 0.16 %.
     let noisy = |seed: u64| {
-        let mut random = Random::new(seed, 1);
+        let mut random = Random::numbered(seed, 1);
         let metric = Metric {
             unit: None,
             better: Better::Higher,
             rank: Rank::Primary,
             observations: Observations::Samples {
-                values: (0..1_000).map(|_| 100.0 + 5.0 * random.normal()).collect(),
+                values: (0..1_000)
+                    .map(|_| 100.0 + 5.0 * random.inner_normal())
+                    .collect(),
                 statistic: Statistic::Mean,
             },
         };
@@ -441,8 +443,8 @@ fn unusable_sets_are_refused() {
 #[test]
 fn the_same_input_gives_the_same_result() {
     let noisy = |seed: u64| {
-        let mut random = Random::new(seed, 1);
-        let values = (0..300).map(|_| 100.0 + random.normal()).collect();
+        let mut random = Random::numbered(seed, 1);
+        let values = (0..300).map(|_| 100.0 + random.inner_normal()).collect();
         let metric = Metric {
             unit: None,
             better: Better::Lower,

@@ -6,8 +6,8 @@
 //! whether longer trials or more of them would help.
 
 use super::batch_means::{memory, variance};
-use super::random::Random;
 use super::trial::{Observations, Statistic};
+use crate::random::Random;
 
 /// Number of resamples: the standard error is known to about 5 %.
 const DRAWS: usize = 200;
@@ -264,7 +264,7 @@ impl RunningSums {
         while draws.len() < DRAWS {
             let (mut above, mut below) = (0.0, 0.0);
             for _ in 0..blocks {
-                let (one, other) = self.block(random.below(len), block_len);
+                let (one, other) = self.block(random.index(len), block_len);
                 above += one;
                 below += other;
             }
@@ -285,20 +285,20 @@ mod tests {
     use crate::compare::batch_means::mean;
 
     fn random() -> Random {
-        Random::new(7, 1)
+        Random::numbered(7, 1)
     }
 
     #[test]
     fn the_error_of_a_mean_is_that_of_the_theory() {
         // AR(1) with phi 0.5 and unit innovations has variance 4/3 and autocorrelation time 3, so the mean of
         // 600 values around 100 has a standard error of √(4/3 · 3 / 600) = 0.0816.
-        let mut noise = Random::new(5, 1);
+        let mut noise = Random::numbered(5, 1);
         let errors: Vec<f64> = (0..100)
             .map(|_| {
                 let mut now = 0.0;
                 let values: Vec<f64> = (0..600)
                     .map(|_| {
-                        now = 0.5 * now + noise.normal();
+                        now = 0.5 * now + noise.inner_normal();
                         100.0 + now
                     })
                     .collect();
@@ -334,9 +334,9 @@ mod tests {
         let found = trial_value(&hundred, &mut random()).unwrap();
         assert!((found.value - 99.0).abs() < 1e-12);
         // Exponential samples: the error of the quantile at share p is √(p/(1-p)/n), the quantile -ln(1-p).
-        let mut noise = Random::new(9, 1);
+        let mut noise = Random::numbered(9, 1);
         let samples = Observations::Samples {
-            values: (0..20_000).map(|_| -noise.unit().ln()).collect(),
+            values: (0..20_000).map(|_| -noise.inner_unit().ln()).collect(),
             statistic,
         };
         let found = trial_value(&samples, &mut random()).unwrap();
@@ -348,11 +348,11 @@ mod tests {
 
     #[test]
     fn histograms_of_seconds_are_the_samples() {
-        let mut noise = Random::new(4, 1);
+        let mut noise = Random::numbered(4, 1);
         let seconds: Vec<Vec<f64>> = (0..60)
             .map(|_| {
                 (0..500)
-                    .map(|_| (-noise.unit().ln() * 100.0).ceil())
+                    .map(|_| (-noise.inner_unit().ln() * 100.0).ceil())
                     .collect()
             })
             .collect();

@@ -82,25 +82,11 @@ impl<C: Counter> Times<C> {
         (self.count() > 0).then(found)
     }
 
-    /// The shortest time in the histogram's resolution; `None` if there is none.
-    pub fn min_ns(&self) -> Option<u64> {
-        self.quantile_ns(0.0)
-    }
-
     /// The recorded times, in the histogram's resolution and ascending, each with how often it occurred.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         self.histogram
             .iter_recorded()
             .map(|step| (step.value_iterated_to(), step.count_at_value().as_u64()))
-    }
-
-    /// Number of times above `time_ns`, in the histogram's resolution.
-    pub fn count_above(&self, time_ns: u64) -> u64 {
-        self.histogram
-            .iter_recorded()
-            .filter(|step| self.histogram.lowest_equivalent(step.value_iterated_to()) > time_ns)
-            .map(|step| step.count_at_value().as_u64())
-            .sum()
     }
 
     /// Appends it: sum, maximum, number of buckets, then each bucket's distance to the last and its count.
@@ -179,8 +165,6 @@ mod tests {
         }
         assert_eq!(times.max_ns(), 100_000_000);
         assert!((times.mean_ns().unwrap() - 50_000_500.0).abs() < 1e-6);
-        let above = times.count_above(90_000_000);
-        assert!(above.abs_diff(10_000) < 100, "{above}");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use super::run::{Control, Options, run};
 use super::summary::TrialSummary;
 use super::{Ending, Silent, Target, create};
+use crate::random::Random;
 use crate::testing::{Behaviour, Responder};
-use crate::track::{Random, Track};
+use crate::track::Track;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;

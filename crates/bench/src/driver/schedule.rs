@@ -3,7 +3,8 @@
 //! An open loop's queue is not stored. Planned starts are computed one by one when a connection is free for
 //! them, so a queue of any length takes no memory, and none is ever skipped.
 
-use crate::track::{Arrivals, Pace, Random};
+use crate::random::Random;
+use crate::track::{Arrivals, Pace};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 

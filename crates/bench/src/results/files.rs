@@ -3,7 +3,6 @@
 use super::document::{BYTES_MAX, FORMATS, too_long};
 use super::error::ResultsError;
 use super::format::{Format, read_bytes};
-use super::options::ReadOptions;
 use crate::compare::Trial;
 use facts::Skipped;
 use linux::regular_file;
@@ -36,7 +35,7 @@ pub struct Reading {
 ///
 /// # Errors
 /// When the file or folder cannot be read, or holds no results.
-pub fn read_path(path: &Path, options: ReadOptions) -> Result<Reading, ResultsError> {
+pub fn read_path(path: &Path) -> Result<Reading, ResultsError> {
     let name = path.display().to_string();
     let mut reading = Reading::default();
     if is_trial(path) {
@@ -44,7 +43,7 @@ pub fn read_path(path: &Path, options: ReadOptions) -> Result<Reading, ResultsEr
         return Ok(reading);
     }
     if !path.is_dir() {
-        reading.add(&name, &read_file(path)?, options)?;
+        reading.add(&name, &read_file(path)?)?;
         return Ok(reading);
     }
     let mut files = Files::default();
@@ -65,7 +64,7 @@ pub fn read_path(path: &Path, options: ReadOptions) -> Result<Reading, ResultsEr
             left_bytes = left_bytes
                 .checked_sub(bytes.len())
                 .ok_or_else(|| total_too_long(&name))?;
-            reading.add(&name, &bytes, options)
+            reading.add(&name, &bytes)
         });
         if let Err(error) = outcome {
             reading
@@ -111,10 +110,10 @@ impl Reading {
         Ok(())
     }
 
-    fn add(&mut self, name: &str, bytes: &[u8], options: ReadOptions) -> Result<(), ResultsError> {
-        let (format, trials) = read_bytes(name, bytes, options)?;
+    fn add(&mut self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
+        let (format, trial) = read_bytes(name, bytes)?;
         self.formats.insert(format);
-        self.trials.extend(trials);
+        self.trials.push(trial);
         Ok(())
     }
 }

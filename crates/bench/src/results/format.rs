@@ -2,7 +2,6 @@
 
 use super::document::{FORMATS, parse};
 use super::error::{ResultsError, input_error};
-use super::options::ReadOptions;
 use super::race::Race;
 use super::{hyperfine, oha, opensearch};
 use crate::compare::Trial;
@@ -26,26 +25,21 @@ pub enum Format {
 ///
 /// # Errors
 /// When the text is none of the formats, or not as its tool writes it, or holds no finished run.
-pub fn read_bytes(
-    name: &str,
-    bytes: &[u8],
-    options: ReadOptions,
-) -> Result<(Format, Vec<Trial>), ResultsError> {
+pub fn read_bytes(name: &str, bytes: &[u8]) -> Result<(Format, Trial), ResultsError> {
     let document = parse(name, bytes)?;
     if document.get("race-timestamp").is_some() {
         let race = Race::from_json(name, &document)?;
-        return Ok((Format::RallyRace, vec![race.trial(name)]));
+        return Ok((Format::RallyRace, race.trial(name)));
     }
     if opensearch::is_test_run(&document) {
         let trial = opensearch::read(name, &document)?;
-        return Ok((Format::OpenSearchBenchmark, vec![trial]));
+        return Ok((Format::OpenSearchBenchmark, trial));
     }
     if hyperfine::is_export(&document) {
-        let trials = hyperfine::read(name, &document, options.hyperfine_runs)?;
-        return Ok((Format::Hyperfine, trials));
+        return Ok((Format::Hyperfine, hyperfine::read(name, &document)?));
     }
     if oha::is_result(&document) {
-        return Ok((Format::Oha, vec![oha::read(name, &document)?]));
+        return Ok((Format::Oha, oha::read(name, &document)?));
     }
     let keys: Vec<&str> = document
         .as_object()

@@ -3,7 +3,6 @@
 
 use super::error::ResultsError;
 use super::json::{Place, plain};
-use super::options::HyperfineRuns;
 use crate::compare::{Metric, MetricKey, Observations, Rank, Statistic, Trial};
 use facts::InputError;
 use facts::series::Better;
@@ -13,8 +12,6 @@ use std::collections::BTreeMap;
 /// Most commands of a file, and most runs of a command.
 const COMMANDS_MAX: usize = 10_000;
 const RUNS_MAX: usize = 1_000_000;
-/// The most trials of one file: each takes a kilobyte.
-const TRIALS_MAX: usize = 10_000;
 
 /// One command's results.
 struct Command {
@@ -36,12 +33,9 @@ pub(crate) fn is_export(document: &Value) -> bool {
         .is_some_and(|first| first.get("command").is_some() && first.get("mean").is_some())
 }
 
-/// Reads an export: one trial, or one for each run if the caller says that runs are repetitions.
-pub(crate) fn read(
-    source_name: &str,
-    document: &Value,
-    runs: HyperfineRuns,
-) -> Result<Vec<Trial>, ResultsError> {
+/// Reads an export: one trial. The tool repeats a command at once, under the same conditions of machine and caches, so
+/// that its runs agree better than a later repetition would: they are samples.
+pub(crate) fn read(source_name: &str, document: &Value) -> Result<Trial, ResultsError> {
     let root = Place::root(source_name, document);
     let commands: Vec<Command> = root
         .require("results")?
@@ -81,9 +75,6 @@ pub(crate) fn read(
             ));
         }
     }
-    if runs == HyperfineRuns::Trials {
-        return single_runs(source_name, &whole, &commands, operation_of);
-    }
     for command in &commands {
         let operation = operation_of(command);
         for (name, mean_s) in &command.means {
@@ -101,60 +92,7 @@ pub(crate) fn read(
             whole.metrics.insert(key, metric);
         }
     }
-    Ok(vec![whole])
-}
-
-/// Makes a trial of each run.
-fn single_runs(
-    source_name: &str,
-    whole: &Trial,
-    commands: &[Command],
-    operation_of: impl Fn(&Command) -> String,
-) -> Result<Vec<Trial>, ResultsError> {
-    let count = commands.iter().map(|command| command.times_s.len()).max();
-    let count = count.unwrap_or(0);
-    if count > TRIALS_MAX {
-        return Err(ResultsError::empty(
-            source_name,
-            format!(
-                "expected at most {} runs, found {}: compare them as samples of one trial, without --runs-are-trials",
-                units::grouped(TRIALS_MAX as u64),
-                units::grouped(count as u64)
-            ),
-        ));
-    }
-    if count == 0 {
-        return Err(ResultsError::empty(
-            source_name,
-            "it holds no times of single runs, so that runs cannot be trials",
-        ));
-    }
-    let trials = (0..count).map(|run| {
-        let mut trial = Trial {
-            name: format!("{source_name} run {}", run + 1),
-            // What concerns the whole file is noted once.
-            notes: if run == 0 {
-                whole.notes.clone()
-            } else {
-                Vec::new()
-            },
-            ..whole.clone()
-        };
-        for command in commands {
-            for (name, values) in [
-                ("time mean", &command.times_s),
-                ("memory mean", &command.memory_bytes),
-            ] {
-                if let Some(value) = values.get(run) {
-                    let key = MetricKey::new(operation_of(command), name);
-                    let metric = metric(name, Observations::Scalar(*value));
-                    trial.metrics.insert(key, metric);
-                }
-            }
-        }
-        trial
-    });
-    Ok(trials.collect())
+    Ok(whole)
 }
 
 fn samples(values: &[f64]) -> Observations {

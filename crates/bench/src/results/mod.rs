@@ -12,7 +12,6 @@ mod json;
 mod oha;
 mod op_metrics;
 mod opensearch;
-mod options;
 mod race;
 mod totals;
 
@@ -20,5 +19,4 @@ pub use error::ResultsError;
 pub use files::{Reading, read_path};
 pub use format::{Format, read_bytes};
 pub use op_metrics::{Task, Throughput, Times};
-pub use options::{HyperfineRuns, ReadOptions};
 pub use race::{ClusterResults, Race, read_race};

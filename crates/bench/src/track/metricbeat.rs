@@ -4,8 +4,8 @@
 //! resemble: cpu, load, core, diskio, filesystem, fsstat, memory, network, process, socket. Gauges are random
 //! walks and counters only grow, because a column of unrelated numbers would compress worse than a real one.
 
-use super::random::Random;
 use super::types::Metricbeat;
+use crate::random::Random;
 use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::io::Write as _;

@@ -1,8 +1,8 @@
 //! Parameters of searches and paths, drawn anew for each request.
 
-use super::random::Random;
 use super::types::Parameter;
 use super::updates::Keys;
+use crate::random::Random;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -8,9 +8,9 @@
 
 use super::documents::Generator;
 use super::parameter::Drawer;
-use super::random::Random;
 use super::template::Template;
 use super::types::{Bulk, Operation, Parameter, Search, Track, WriteAction};
+use crate::random::Random;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -1,8 +1,8 @@
 //! Records with keys that are written again and again, as the rows of a B-tree.
 
-use super::random::Random;
 use super::types::{Distribution, Updates};
 use super::zipf::Zipf;
+use crate::random::Random;
 use std::io::Write as _;
 
 /// YCSB's constant (Cooper et al. 2010, section 5.1).

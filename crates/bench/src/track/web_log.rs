@@ -1,8 +1,8 @@
 //! Access logs of web servers.
 
-use super::random::Random;
 use super::types::WebLog;
 use super::zipf::Zipf;
+use crate::random::Random;
 use jiff::Timestamp;
 use std::io::Write as _;
 

@@ -1,6 +1,6 @@
 //! Keys of which some are used more often than others.
 
-use super::random::Random;
+use crate::random::Random;
 
 /// Zipf's distribution over `0..keys`: key k is drawn in proportion to 1 / (k + 1)^exponent.
 ///

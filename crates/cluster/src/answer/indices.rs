@@ -12,7 +12,6 @@ use std::fmt;
 pub(crate) const KEYS: &[&str] = &[
     "archived.*",
     "index.blocks.*",
-    "index.codec",
     "index.merge.*",
     "index.number_of_replicas",
     "index.number_of_shards",
@@ -267,7 +266,7 @@ mod tests {
         let mut counter = Counter::default();
         counter
             .count(
-                br#"{"old-1":{"settings":{"index.codec":"best_compression",
+                br#"{"old-1":{"settings":{"index.refresh_interval":"30s",
                     "index.number_of_shards":"5","index.number_of_replicas":"1"}},
                 "old-2":{"settings":{"index.number_of_shards":"3","index.number_of_replicas":"0",
                     "index.uuid":"x"}}}"#,
@@ -276,8 +275,8 @@ mod tests {
             .unwrap();
         counter
             .count(
-                br#"{"b":{"settings":{"index.codec":"best_compression"}},
-                "a":{"settings":{"index.codec":"best_compression",
+                br#"{"b":{"settings":{"index.refresh_interval":"30s"}},
+                "a":{"settings":{"index.refresh_interval":"30s",
                     "index.provided_name":"hunter2","archived.index.x.token":"hunter2"}},
                 "c":{"settings":{}}}"#,
                 IndexState::Open,
@@ -288,8 +287,8 @@ mod tests {
         assert_eq!(indices.closed_shards_configured, 5 * 2 + 3);
         assert_eq!(closed.len(), 2);
         assert_eq!(
-            indices.values["index.codec"],
-            BTreeMap::from([("best_compression".to_owned(), tally(2, 1, "a"))])
+            indices.values["index.refresh_interval"],
+            BTreeMap::from([("30s".to_owned(), tally(2, 1, "a"))])
         );
         assert_eq!(
             indices.values["index.number_of_shards"],
@@ -312,18 +311,18 @@ mod tests {
         let mut bodies = Vec::new();
         for n in 0..COUNTED_MAX + 500 {
             bodies.push(format!(
-                r#""i{n:06}":{{"settings":{{"index.codec":"v{n:06}"}}}}"#
+                r#""i{n:06}":{{"settings":{{"index.refresh_interval":"v{n:06}"}}}}"#
             ));
         }
         for n in 0..3 {
             bodies.push(format!(
-                r#""z{n}":{{"settings":{{"index.codec":"v000777"}}}}"#
+                r#""z{n}":{{"settings":{{"index.refresh_interval":"v000777"}}}}"#
             ));
         }
         let body = format!("{{{}}}", bodies.join(","));
         counter.count(body.as_bytes(), IndexState::Open).unwrap();
         let (indices, _) = counter.finish();
-        let values = &indices.values["index.codec"];
+        let values = &indices.values["index.refresh_interval"];
         assert_eq!(values.len(), VALUES_MAX + 1);
         assert_eq!(values["v000777"], tally(4, 0, "i000777"));
         let total: u64 = values.values().map(|tally| tally.open).sum();

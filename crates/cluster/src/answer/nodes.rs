@@ -136,9 +136,6 @@ pub struct NodeStats {
     /// Filesystems.
     #[serde(default)]
     pub fs: FsStats,
-    /// Shard statistics.
-    #[serde(default)]
-    pub indices: IndicesStats,
 }
 
 /// A node's filesystems.
@@ -181,22 +178,6 @@ pub struct FsPath {
     /// Space available to the server.
     #[serde(default)]
     pub available_in_bytes: Option<i64>,
-}
-
-/// A node's shard statistics.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct IndicesStats {
-    /// Shard files.
-    #[serde(default)]
-    pub store: StoreStats,
-}
-
-/// Size of the shard files.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct StoreStats {
-    /// Total size.
-    #[serde(default)]
-    pub size_in_bytes: Option<u64>,
 }
 
 impl Nodes {

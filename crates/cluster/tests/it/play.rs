@@ -60,7 +60,7 @@ pub fn healthy() -> BTreeMap<&'static str, Answer> {
         }
         "node_stats" => {
             r#"{"_nodes":{"total":2,"successful":2,"failed":0},"nodes":{
-            "A":{"jvm":{"mem":{"heap_used_in_bytes":500}},"indices":{"store":{"size_in_bytes":7}},
+            "A":{"jvm":{"mem":{"heap_used_in_bytes":500}},
                 "fs":{"total":{"total_in_bytes":100,"available_in_bytes":40},"data":[
                     {"path":"/data","mount":"/ (/dev/sda)","type":"xfs","total_in_bytes":100,
                     "available_in_bytes":40}]}},
@@ -70,7 +70,7 @@ pub fn healthy() -> BTreeMap<&'static str, Answer> {
             r#"{"old":{"settings":{"index.number_of_shards":"1",
             "index.number_of_replicas":"1"}}}"#
         }
-        "open" => r#"{"new":{"settings":{"index.codec":"best_compression"}}}"#,
+        "open" => r#"{"new":{"settings":{"index.refresh_interval":"30s"}}}"#,
         "state" => {
             r#"{"master_node":"A","routing_table":{"indices":{
             "new":{"shards":{"0":[{"state":"STARTED","primary":true,"node":"A"},

@@ -42,7 +42,6 @@ fn a_healthy_cluster_has_no_gap() {
     let nodes = cluster.nodes.as_deref().expect("nodes");
     assert_eq!(nodes[0].shards, Some(2));
     assert_eq!(nodes[0].disk_available_bytes, Some(40));
-    assert_eq!(nodes[0].store_bytes, Some(7));
     assert!(nodes[0].master_eligible && !nodes[1].master_eligible);
     // A filesystem that the JVM could not read.
     assert_eq!(nodes[1].disk_total_bytes, None);

@@ -1,7 +1,7 @@
 //! One run after the other: a filesystem is made, a server started on it, documents written, sizes taken, and queries
 //! sent to a server that starts cold.
 
-use super::plan::Plan;
+use super::plan::{HEAP_BYTES, Plan};
 use super::run::{Queried, RunTrial, VariantRun};
 use super::runs::{RunError, Runs, Step, whole};
 use super::settle::{Settled, settle};
@@ -178,15 +178,14 @@ impl One<'_, '_> {
         cache_bytes: u64,
         runs: &mut dyn Runs,
     ) -> Result<Node, RunError> {
-        let heap_bytes = self.all.plan.heap_bytes;
         let limits = |bytes| GroupLimits {
             memory_bytes: Some(bytes),
             cpus: None,
         };
-        let node = self.start(filesystem, Some(limits(heap_bytes + START_BYTES)), runs)?;
+        let node = self.start(filesystem, Some(limits(HEAP_BYTES + START_BYTES)), runs)?;
         // Pages of the heap that were never touched are not in the server's figure.
         let server_bytes = self.all.workspace.memory_bytes()?;
-        let server_bytes = server_bytes.max(heap_bytes + BESIDE_HEAP_BYTES);
+        let server_bytes = server_bytes.max(HEAP_BYTES + BESIDE_HEAP_BYTES);
         let limits = limits(server_bytes + AT_WORK_BYTES + cache_bytes);
         ControlGroup::create(self.all.workspace.path(), &limits)?;
         Ok(node)

@@ -10,6 +10,9 @@ pub const WARM_UP_QUERIES: u64 = 500;
 /// See [`WARM_UP_QUERIES`].
 pub const QUERIES: u64 = 1_000;
 
+/// Heap of the server.
+pub(super) const HEAP_BYTES: u64 = 512 << 20;
+
 /// What is compared, and on what.
 #[derive(Debug)]
 pub struct Plan {
@@ -31,8 +34,6 @@ pub struct Plan {
     pub larger_than_memory: bool,
     /// Where.
     pub place: Place,
-    /// Heap of the server.
-    pub heap_bytes: u64,
     /// The folder for the trials: `INTO/VARIANT/ingest/...`.
     pub into: PathBuf,
 }

@@ -1,6 +1,6 @@
 //! What all runs of an experiment share.
 
-use super::plan::Plan;
+use super::plan::{HEAP_BYTES, Plan};
 use super::runs::RunError;
 use super::settle::Settled;
 use super::track::Dialect;
@@ -67,7 +67,7 @@ impl<'a> Stage<'a> {
             &NodeOptions {
                 data: &data,
                 run: &run,
-                heap_bytes: self.plan.heap_bytes,
+                heap_bytes: HEAP_BYTES,
                 limits,
             },
             is_stopped,

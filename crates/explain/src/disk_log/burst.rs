@@ -1,6 +1,7 @@
 //! Finds the samples in which discards, or writes, jump.
 
 use super::table::{Metric, Table};
+use crate::statistics::median;
 
 /// Minimum factor by which a rate jumps.
 pub(super) const JUMP_TIMES: f64 = 10.0;
@@ -104,7 +105,8 @@ impl Bursts {
         if quiet.len() < BEFORE_MIN {
             return get(*quiet.first()?);
         }
-        median(quiet.into_iter().filter_map(get).collect())
+        let values: Vec<f64> = quiet.into_iter().filter_map(get).collect();
+        (!values.is_empty()).then(|| median(values))
     }
 
     /// Returns the samples outside of bursts.
@@ -135,9 +137,4 @@ pub(super) fn moved(table: &Table<'_>, drives: &[&str], metric: Metric, sample: 
         .iter()
         .filter_map(|drive| table.get(drive, metric, sample))
         .sum()
-}
-
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }

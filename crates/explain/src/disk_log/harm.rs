@@ -1,8 +1,9 @@
 //! What gets worse in a burst. Without harm, a burst of writes is no finding: every idle machine flushes its page cache.
 
-use super::burst::{Bursts, median};
+use super::burst::Bursts;
 use super::result::{DeviceJump, Harm, HarmTo, Moved};
 use super::table::{Metric, Table};
+use crate::statistics::median;
 
 /// Reads are harmed if they fall by this factor, from at least so many kB/s.
 pub(super) const READS_DOWN: f64 = 2.0;
@@ -90,7 +91,7 @@ fn compared(
     let quiet = || bursts.quiet(table).into_iter().filter_map(get);
     let lowest = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
     let highest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
-    let half = median(values.clone())?;
+    let half = (!values.is_empty()).then(|| median(values.clone()))?;
     let is_beyond = match what {
         HarmTo::Reads => half < lowest(&mut quiet()),
         _ => half > highest(&mut quiet()),

@@ -1,6 +1,6 @@
 //! Reads a disk log: the burst in it, what each device did, and what got worse.
 
-use super::burst::{Bursts, FALL_TIMES, JUMP_TIMES, QUIET_KB_S, median, moved};
+use super::burst::{Bursts, FALL_TIMES, JUMP_TIMES, QUIET_KB_S, moved};
 use super::harm;
 use super::mounts::{self, MountedWith};
 use super::result::{Burst, DeviceJump, DiskLog, Moved};
@@ -8,6 +8,7 @@ use super::sentences;
 use super::stack;
 use super::table::{Metric, Table};
 use crate::model::input::JobRuns;
+use crate::statistics::median;
 use facts::host::Platform;
 use facts::series::Series;
 use jiff::tz::TimeZone;
@@ -67,7 +68,7 @@ fn discarded_kb_s(table: &Table<'_>) -> f64 {
         .filter(|device| !stack::is_stacked(device))
         .collect();
     let rates = (0..table.samples()).map(|at| moved(table, &drives, Metric::Discard, at));
-    median(rates.collect()).unwrap_or(0.0)
+    median(rates.collect())
 }
 
 fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {

@@ -125,11 +125,10 @@ pub struct IndexSettings {
     /// Number of indices examined, closed ones included.
     pub indices: u64,
     /// Each value that some index sets explicitly, sorted by key, then by count (descending), then
-    /// by value. Keys: `index.codec`, `index.store.type`, `index.refresh_interval`,
-    /// `index.merge.*`, `index.translog.*`, `index.store.throttle.*`,
-    /// `index.store.stats_refresh_interval`, `index.number_of_shards`, `index.number_of_replicas`,
-    /// `index.routing.allocation.*`, `index.soft_deletes.*`, `index.blocks.*`,
-    /// `index.version.created`.
+    /// by value. Keys: `index.store.type`, `index.refresh_interval`, `index.merge.*`, `index.translog.*`,
+    /// `index.store.throttle.*`, `index.store.stats_refresh_interval`, `index.number_of_shards`,
+    /// `index.number_of_replicas`, `index.routing.allocation.*`, `index.soft_deletes.*`,
+    /// `index.blocks.*`, `index.version.created`.
     pub values: Vec<IndexSetting>,
 }
 
@@ -232,7 +231,7 @@ mod tests {
     #[test]
     fn indices_without_a_value_use_the_default() {
         let value = |value: &str, open, closed| IndexSetting {
-            key: "index.codec".to_owned(),
+            key: "index.refresh_interval".to_owned(),
             value: value.to_owned(),
             open,
             closed,
@@ -240,10 +239,10 @@ mod tests {
         };
         let settings = IndexSettings {
             indices: 10,
-            values: vec![value("best_compression", 3, 1), value("zstd", 1, 0)],
+            values: vec![value("30s", 3, 1), value("-1", 1, 0)],
         };
-        assert_eq!(settings.at_default("index.codec"), 5);
+        assert_eq!(settings.at_default("index.refresh_interval"), 5);
         assert_eq!(settings.at_default("index.store.type"), 10);
-        assert_eq!(settings.of("index.codec").count(), 2);
+        assert_eq!(settings.of("index.refresh_interval").count(), 2);
     }
 }

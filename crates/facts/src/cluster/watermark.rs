@@ -74,12 +74,6 @@ impl Watermark {
             Self::UsedPercent(percent) => (total_bytes as f64 * (100.0 - percent) / 100.0) as u64,
         }
     }
-
-    /// Whether a disk of this size has less space available than required. If the settings are at
-    /// hand, use [`super::ClusterSettings::free_bytes_min`], which also applies the headroom.
-    pub fn is_crossed(self, total_bytes: u64, available_bytes: u64) -> bool {
-        available_bytes < self.free_bytes_min(total_bytes)
-    }
 }
 
 /// Parses a size with a unit as the servers write it (`ByteSizeValue`): `500gb`, `1.5tb`, `10b`.
@@ -140,13 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn a_watermark_is_crossed_if_too_little_is_free() {
-        let percent = Watermark::UsedPercent(90.0);
-        assert!(!percent.is_crossed(1000, 100));
-        assert!(percent.is_crossed(1000, 99));
-        let bytes = Watermark::FreeBytes(50);
-        assert!(!bytes.is_crossed(1000, 50));
-        assert!(bytes.is_crossed(1000, 49));
-        assert!(!Watermark::UsedPercent(100.0).is_crossed(1000, 0));
+    fn what_must_be_free_depends_on_the_size_or_not() {
+        assert_eq!(Watermark::UsedPercent(90.0).free_bytes_min(1000), 100);
+        assert_eq!(Watermark::FreeBytes(50).free_bytes_min(1000), 50);
+        assert_eq!(Watermark::UsedPercent(100.0).free_bytes_min(1000), 0);
     }
 }

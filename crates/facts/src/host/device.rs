@@ -214,10 +214,8 @@ pub struct DmTarget {
     /// Devices the target refers to, as `major:minor`.
     pub devices: Vec<DeviceNumber>,
     /// Optional arguments that matter here: `allow_discards`, `ignore_discard`,
-    /// `no_discard_passdown`, `raid5_ls`, `writethrough`.
+    /// `no_discard_passdown`, `raid5_ls`.
     pub options: Vec<String>,
-    /// Cipher, for crypt targets.
-    pub cipher: Option<String>,
     /// Stripe or chunk size in bytes, for striped and raid targets.
     pub chunk_bytes: Option<u64>,
     /// Number of stripes, for striped targets.

@@ -20,10 +20,8 @@ pub struct Guard {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockCondition {
-    /// `(( ... ))`, `expr ...`, `[ A -le B ]`.
-    Nonzero(ClockSum),
-    /// `[ A = B ]`.
-    Same(ClockText, ClockText),
+    /// `[ A -le B ]`, `[ A = B ]`.
+    Compare(ClockValue, ClockOperator, ClockValue),
     /// `! ...`.
     Not(Box<Self>),
     /// `... && ...`.
@@ -34,73 +32,61 @@ pub enum ClockCondition {
     Unknown,
 }
 
-/// A text that depends on the clock.
+/// What is compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ClockText {
+pub enum ClockValue {
     /// Literal text.
     Literal(String),
-    /// `$(date +FORMAT)`.
-    Date {
-        /// The format without its plus sign.
-        format: String,
-        /// `-d tomorrow`: days added.
-        days: i64,
-        /// `-d '2 hours ago'`: seconds added.
-        seconds: i64,
-        /// `TZ=` in front of it, or `UTC` for `-u`.
-        zone: Option<String>,
-    },
-    /// `$(( ... ))`.
-    Arithmetic(Box<ClockSum>),
-    /// `$(expr ...)`.
-    Expr(Box<ClockSum>),
-    /// Parts that stand side by side: `10#$(date +%V)`.
-    Joined(Vec<Self>),
+    /// `$(date ...)`, and what is done with it.
+    Date(ClockDate),
 }
 
-/// A whole number that depends on the clock.
+/// `$(date +FORMAT)`, or a whole number made of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClockSum {
-    /// A number as the shell's arithmetic reads it: 010 is 8, and 09 an error.
-    Number(ClockText),
-    /// A number as `test` and `expr` read it: 010 is 10.
-    Decimal(ClockText),
-    /// `-A`.
-    Minus(Box<Self>),
-    /// `!A`.
-    Not(Box<Self>),
-    /// Two numbers and what is done with them.
-    Of(Box<Self>, SumOperator, Box<Self>),
+pub struct ClockDate {
+    /// The format without its plus sign.
+    pub format: String,
+    /// `-d tomorrow`: days added.
+    pub days: i64,
+    /// What `expr` or `$(( ))` does with it, in this order.
+    pub steps: Vec<(ClockStep, i64)>,
+    /// Whether it is read as a number of the shell's arithmetic: 010 is 8, and 09 an error.
+    pub is_octal: bool,
 }
 
-/// An operator between two numbers. Comparisons give 1 or 0.
+/// What is done with a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum SumOperator {
+pub enum ClockStep {
     Add,
     Subtract,
     Multiply,
     Divide,
     Remainder,
+}
+
+/// How two values are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ClockOperator {
+    /// As texts.
+    Same,
     Less,
     LessOrEqual,
     Greater,
     GreaterOrEqual,
     Equal,
     Unequal,
-    And,
-    Or,
 }
 
 impl ClockCondition {
     /// Returns the number of parts, which bounds what it costs to copy and to evaluate.
     pub fn parts(&self) -> usize {
         match self {
-            Self::Nonzero(sum) => sum.parts(),
-            Self::Same(left, right) => left.parts() + right.parts(),
+            Self::Compare(..) => 2,
             Self::Not(inner) => inner.parts(),
             Self::All(each) | Self::Any(each) => each.iter().map(Self::parts).sum(),
             Self::Unknown => 1,
@@ -108,63 +94,28 @@ impl ClockCondition {
     }
 }
 
-impl ClockText {
-    /// As [`ClockCondition::parts`].
-    pub fn parts(&self) -> usize {
+impl ClockStep {
+    fn sign(self) -> char {
         match self {
-            Self::Literal(_) | Self::Date { .. } => 1,
-            Self::Arithmetic(sum) | Self::Expr(sum) => sum.parts(),
-            Self::Joined(each) => each.iter().map(Self::parts).sum(),
-        }
-    }
-
-    /// Whether it depends on the clock at all.
-    pub fn has_date(&self) -> bool {
-        match self {
-            Self::Literal(_) => false,
-            Self::Date { .. } => true,
-            Self::Arithmetic(sum) | Self::Expr(sum) => sum.has_date(),
-            Self::Joined(each) => each.iter().any(Self::has_date),
+            Self::Add => '+',
+            Self::Subtract => '-',
+            Self::Multiply => '*',
+            Self::Divide => '/',
+            Self::Remainder => '%',
         }
     }
 }
 
-impl ClockSum {
-    /// As [`ClockCondition::parts`].
-    pub fn parts(&self) -> usize {
-        match self {
-            Self::Number(text) | Self::Decimal(text) => text.parts(),
-            Self::Minus(inner) | Self::Not(inner) => inner.parts(),
-            Self::Of(left, _, right) => left.parts() + right.parts(),
-        }
-    }
-
-    /// Whether it depends on the clock at all.
-    pub fn has_date(&self) -> bool {
-        match self {
-            Self::Number(text) | Self::Decimal(text) => text.has_date(),
-            Self::Minus(inner) | Self::Not(inner) => inner.has_date(),
-            Self::Of(left, _, right) => left.has_date() || right.has_date(),
-        }
-    }
-}
-
-impl SumOperator {
+impl ClockOperator {
     fn sign(self) -> &'static str {
         match self {
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-            Self::Divide => "/",
-            Self::Remainder => "%",
+            Self::Same => "=",
             Self::Less => "<",
             Self::LessOrEqual => "<=",
             Self::Greater => ">",
             Self::GreaterOrEqual => ">=",
             Self::Equal => "==",
             Self::Unequal => "!=",
-            Self::And => "&&",
-            Self::Or => "||",
         }
     }
 }
@@ -194,8 +145,9 @@ impl fmt::Display for ClockCondition {
             Ok(())
         };
         match self {
-            Self::Nonzero(sum) => sum.fmt(f),
-            Self::Same(left, right) => write!(f, "{left} = {right}"),
+            Self::Compare(left, operator, right) => {
+                write!(f, "{left} {} {right}", operator.sign())
+            }
             Self::Not(inner) => write!(f, "not ({inner})"),
             Self::All(each) => joined(f, each, " and "),
             Self::Any(each) => joined(f, each, " or "),
@@ -204,59 +156,29 @@ impl fmt::Display for ClockCondition {
     }
 }
 
-impl fmt::Display for ClockText {
+impl fmt::Display for ClockValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Literal(text) => f.write_str(text),
-            Self::Date {
-                format,
-                days,
-                seconds,
-                zone,
-            } => {
-                if let Some(zone) = zone {
-                    write!(f, "TZ={zone} ")?;
-                }
-                write!(f, "date +{format}")?;
-                match (days, seconds) {
-                    (0, 0) => Ok(()),
-                    (days, 0) => write!(f, " {days:+} days"),
-                    (0, seconds) => write!(f, " {seconds:+} s"),
-                    (days, seconds) => write!(f, " {days:+} days {seconds:+} s"),
-                }
-            }
-            Self::Arithmetic(sum) | Self::Expr(sum) => sum.fmt(f),
-            Self::Joined(each) => each.iter().try_for_each(|one| one.fmt(f)),
+            Self::Date(date) => date.fmt(f),
         }
     }
 }
 
-impl fmt::Display for ClockSum {
+/// Formats `(date +%s / 604800 % 2)`.
+impl fmt::Display for ClockDate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inner = |f: &mut fmt::Formatter<'_>, sum: &Self| {
-            let is_sum =
-                |text: &ClockText| matches!(text, ClockText::Arithmetic(_) | ClockText::Expr(_));
-            match sum {
-                Self::Of(..) => write!(f, "({sum})"),
-                Self::Number(text) | Self::Decimal(text) if is_sum(text) => write!(f, "({sum})"),
-                _ => sum.fmt(f),
-            }
-        };
-        match self {
-            Self::Number(text) | Self::Decimal(text) => text.fmt(f),
-            Self::Minus(of) => {
-                f.write_str("-")?;
-                inner(f, of)
-            }
-            Self::Not(of) => {
-                f.write_str("not ")?;
-                inner(f, of)
-            }
-            Self::Of(left, operator, right) => {
-                inner(f, left)?;
-                write!(f, " {} ", operator.sign())?;
-                inner(f, right)
-            }
+        let mut shown = format!("date +{}", self.format);
+        if self.days != 0 {
+            shown = format!("{shown} {:+} days", self.days);
         }
+        if self.steps.is_empty() {
+            return f.write_str(&shown);
+        }
+        write!(f, "({shown}")?;
+        for (step, number) in &self.steps {
+            write!(f, " {} {number}", step.sign())?;
+        }
+        f.write_str(")")
     }
 }

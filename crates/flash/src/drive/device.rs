@@ -18,8 +18,6 @@ pub struct Request {
     pub first_page: u32,
     /// Number of pages.
     pub pages: u32,
-    /// The stream of a write; below the drive's number of streams.
-    pub stream: u8,
 }
 
 impl Request {
@@ -46,8 +44,8 @@ pub struct Range {
 /// Requests are served in the order in which they are submitted. Arrivals should ascend; a request
 /// that arrives earlier finds the parts occupied by those submitted before it.
 ///
-/// All methods that take pages or streams panic if a page is beyond [`Device::pages`] or a stream
-/// beyond the drive's number of streams, so callers must validate outside input first.
+/// All methods that take pages panic if a page is beyond [`Device::pages`], so callers must validate
+/// outside input first.
 pub trait Device {
     /// Pages the host can address.
     fn pages(&self) -> u32;
@@ -81,16 +79,16 @@ pub trait Device {
     /// Stages single-page writes, which must be timed one by one with [`Device::write_staged`]
     /// before any other request. The translation layer processes all of them at once, which is much
     /// faster and gives the same result.
-    fn stage(&mut self, pages: &[u32], stream: u8);
+    fn stage(&mut self, pages: &[u32]);
 
     /// Submits the next staged write, and returns when it is done. Panics if none is left.
     fn write_staged(&mut self, at_ns: u64) -> u64;
 
     /// Submits single-page writes as `queue` allows; returns when the last of them is done.
-    fn write_pages(&mut self, queue: &mut Queue, pages: &[u32], stream: u8) -> u64 {
+    fn write_pages(&mut self, queue: &mut Queue, pages: &[u32]) -> u64 {
         let mut last = 0;
         for batch in pages.chunks(BATCH) {
-            self.stage(batch, stream);
+            self.stage(batch);
             for _ in batch {
                 let done = self.write_staged(queue.next_ns());
                 queue.complete(done);
@@ -127,9 +125,6 @@ pub trait Device {
     /// Resets the counters to zero.
     fn reset_counters(&mut self);
 
-    /// Pages of discards that the drive ignored or that never reached it.
-    fn ignored_discard_pages(&self) -> u64;
-
     /// Latencies as seen by the host.
     fn recorder(&self) -> &Recorder;
 
@@ -145,14 +140,12 @@ impl Queue {
         kind: Kind,
         first_page: u32,
         pages: u32,
-        stream: u8,
     ) -> u64 {
         let done = device.submit(Request {
             at_ns: self.next_ns(),
             kind,
             first_page,
             pages,
-            stream,
         });
         self.complete(done);
         done

@@ -38,14 +38,6 @@ impl Stripe {
         (member, row * self.chunk.get() + within)
     }
 
-    /// The array's page number for a page of a member.
-    #[inline]
-    pub const fn page(self, member: u32, page: u32) -> u32 {
-        let row = self.chunk.quotient(page);
-        let within = page - row * self.chunk.get();
-        (row * self.members.get() + member) * self.chunk.get() + within
-    }
-
     /// Splits a range at chunk boundaries, in order, as reads and writes reach the members.
     pub fn by_chunk(self, range: Range) -> impl Iterator<Item = (u32, Range)> {
         let end = range.first_page + range.pages;
@@ -85,16 +77,6 @@ impl Stripe {
     }
 }
 
-/// How a discard is split over the members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DiscardSplit {
-    /// One range per member: md since Linux 4.12 (`raid0_handle_discard`), and dm-stripe.
-    #[default]
-    Member,
-    /// One range per chunk: md before Linux 4.12.
-    Chunk,
-}
-
 /// Why an array cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Raid0Error {
@@ -131,7 +113,6 @@ pub enum Raid0Error {
 pub struct Raid0<D> {
     members: Vec<D>,
     stripe: Stripe,
-    split: DiscardSplit,
     pages: u32,
     page_bytes: u32,
     recorder: Recorder,
@@ -147,7 +128,7 @@ impl<D: Device> Raid0<D> {
     ///
     /// # Errors
     /// If the members do not fit together.
-    pub fn new(members: Vec<D>, chunk_pages: u32, split: DiscardSplit) -> Result<Self, Raid0Error> {
+    pub fn new(members: Vec<D>, chunk_pages: u32) -> Result<Self, Raid0Error> {
         let Some(member_pages) = members.iter().map(Device::pages).min() else {
             return Err(Raid0Error::NoMembers);
         };
@@ -179,7 +160,6 @@ impl<D: Device> Raid0<D> {
             shares: vec![Vec::new(); members.len()],
             members,
             stripe: Stripe::new(count, chunk_pages),
-            split,
             pages: total,
             page_bytes: expected,
             recorder: Recorder::new(),
@@ -258,22 +238,14 @@ impl<D: Device> Raid0<D> {
         done
     }
 
-    /// Passes a discard to the members, and returns when the last of them is done.
+    /// Passes a discard to the members, one range each (md since Linux 4.12, and dm-stripe), and
+    /// returns when the last of them is done.
     fn pass_discard(&mut self, at_ns: u64, range: Range) -> u64 {
         self.within(range);
         let mut done = at_ns;
-        match self.split {
-            DiscardSplit::Chunk => {
-                for (member, part) in self.stripe.by_chunk(range) {
-                    done = done.max(self.members[member as usize].discard_ranges(at_ns, &[part]));
-                }
-            }
-            DiscardSplit::Member => {
-                for (index, member) in (0..).zip(&mut self.members) {
-                    let part = self.stripe.of_member(index, range);
-                    done = done.max(member.discard_ranges(at_ns, &[part]));
-                }
-            }
+        for (index, member) in (0..).zip(&mut self.members) {
+            let part = self.stripe.of_member(index, range);
+            done = done.max(member.discard_ranges(at_ns, &[part]));
         }
         done
     }
@@ -309,8 +281,8 @@ impl<D: Device> Device for Raid0<D> {
         done
     }
 
-    fn stage(&mut self, pages: &[u32], stream: u8) {
-        self.stage_by_member(pages, |member, share| member.stage(share, stream));
+    fn stage(&mut self, pages: &[u32]) {
+        self.stage_by_member(pages, D::stage);
     }
 
     #[inline]
@@ -345,10 +317,6 @@ impl<D: Device> Device for Raid0<D> {
 
     fn reset_counters(&mut self) {
         self.members.iter_mut().for_each(Device::reset_counters);
-    }
-
-    fn ignored_discard_pages(&self) -> u64 {
-        self.members.iter().map(Device::ignored_discard_pages).sum()
     }
 
     fn recorder(&self) -> &Recorder {

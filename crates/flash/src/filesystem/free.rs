@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+#[cfg(test)]
 use super::bits::Bits;
 
 /// Number of extents examined before the longest of them is taken.
@@ -17,16 +18,6 @@ pub struct Extent {
     pub pages: u32,
 }
 
-/// Where a file continues if the page after its last one is in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Allocation {
-    /// After the group's last allocation, so all free space is used in turn.
-    #[default]
-    NextFit,
-    /// In the group's lowest free extent that is long enough, so freed space is reused soon.
-    FirstFit,
-}
-
 /// Free space as disjoint, non-adjacent extents, keyed by their first page.
 #[derive(Debug, Clone)]
 pub(super) struct FreeExtents {
@@ -34,7 +25,6 @@ pub(super) struct FreeExtents {
     pages: u32,
     group_pages: u32,
     groups: Vec<Group>,
-    allocation: Allocation,
 }
 
 #[derive(Debug, Clone)]
@@ -47,7 +37,7 @@ struct Group {
 
 impl FreeExtents {
     /// Creates the extents of a device with all pages free.
-    pub(super) fn new(pages: u32, groups: u32, allocation: Allocation) -> Self {
+    pub(super) fn new(pages: u32, groups: u32) -> Self {
         let group_pages = pages.div_ceil(groups);
         let groups = (0..groups)
             .map(|group| {
@@ -65,18 +55,12 @@ impl FreeExtents {
             pages,
             group_pages,
             groups,
-            allocation,
         }
     }
 
     /// Number of free pages.
     pub(super) fn pages(&self) -> u32 {
         self.pages
-    }
-
-    /// Number of free extents.
-    pub(super) fn extents(&self) -> usize {
-        self.extents.len()
     }
 
     /// Whether a page is free.
@@ -101,12 +85,8 @@ impl FreeExtents {
             if group.free == 0 {
                 return None;
             }
-            let start = match self.allocation {
-                Allocation::NextFit => group.cursor,
-                Allocation::FirstFit => group.range.start,
-            };
-            let ahead = self.fitting(start..group.range.end, wanted);
-            ahead.or_else(|| self.fitting(group.range.start..start, wanted))
+            let ahead = self.fitting(group.cursor..group.range.end, wanted);
+            ahead.or_else(|| self.fitting(group.range.start..group.cursor, wanted))
         })?;
         Some(self.take(found.first_page, found.pages.min(wanted)))
     }
@@ -214,6 +194,7 @@ impl FreeExtents {
     }
 
     /// Verifies that exactly the pages not in `used` are free.
+    #[cfg(test)]
     pub(super) fn check(&self, used: &Bits) -> Result<(), String> {
         let mut pages = 0;
         let mut previous = None;

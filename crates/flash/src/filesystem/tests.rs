@@ -31,7 +31,7 @@ impl RecordingDisk {
 }
 
 impl Disk for RecordingDisk {
-    fn write(&mut self, first_page: u32, pages: u32, _stream: u8) {
+    fn write(&mut self, first_page: u32, pages: u32) {
         self.writes.push(Extent { first_page, pages });
         self.mapped[first_page as usize..][..pages as usize].fill(true);
     }
@@ -57,7 +57,7 @@ fn one_group(pages: u32) -> Settings {
 fn deleted_pages_are_untrimmed_until_a_trim() {
     let mut disk = RecordingDisk::new(100);
     let mut filesystem = Filesystem::new(one_group(100));
-    filesystem.create(7, 0).unwrap();
+    filesystem.create(7).unwrap();
     filesystem.append(7, 30, &mut disk).unwrap();
     assert_eq!(filesystem.delete(7, &mut disk), Ok(30));
     let space = filesystem.space();
@@ -65,7 +65,7 @@ fn deleted_pages_are_untrimmed_until_a_trim() {
     assert_eq!(space.free_untrimmed_pages, 30);
     assert!(disk.discards.is_empty());
     // The part never written belongs to the same free extent, so fstrim discards it as well.
-    let done = filesystem.trim(0..100, 1, &mut disk);
+    let done = filesystem.trim(&mut disk);
     assert_eq!((done.ranges, done.pages, done.released_pages), (1, 100, 30));
     assert_eq!(filesystem.space().free_untrimmed_pages, 0);
 }
@@ -79,7 +79,7 @@ fn files_are_spread_over_the_groups() {
     let mut filesystem = Filesystem::new(Settings::new(pages));
     for file in 0..400 {
         let large = file % 4 == 0;
-        filesystem.create(file, 0).unwrap();
+        filesystem.create(file).unwrap();
         let pages = if large { 70 } else { 1 };
         filesystem.append(file, pages, &mut disk).unwrap();
     }
@@ -95,43 +95,28 @@ fn files_are_spread_over_the_groups() {
 #[test]
 fn reused_pages_are_live_and_not_untrimmed() {
     let mut disk = RecordingDisk::new(100);
-    let mut filesystem = Filesystem::new(Settings {
-        allocation: Allocation::FirstFit,
-        ..one_group(100)
-    });
-    filesystem.create(0, 0).unwrap();
+    let mut filesystem = Filesystem::new(one_group(100));
+    filesystem.create(0).unwrap();
     filesystem.append(0, 40, &mut disk).unwrap();
     filesystem.delete(0, &mut disk).unwrap();
-    filesystem.create(1, 0).unwrap();
-    filesystem.append(1, 25, &mut disk).unwrap();
-    assert_eq!(filesystem.space().free_untrimmed_pages, 15);
-    assert_eq!(
-        filesystem.extents(1).collect::<Vec<_>>(),
-        [Extent {
-            first_page: 0,
-            pages: 25
-        }]
-    );
+    filesystem.create(1).unwrap();
+    filesystem.append(1, 75, &mut disk).unwrap();
+    // 60 pages were never written, so 15 of the deleted ones were taken.
+    assert_eq!(filesystem.space().free_untrimmed_pages, 25);
 }
 
 #[test]
-fn next_fit_continues_and_first_fit_returns() {
-    for (allocation, expected) in [(Allocation::NextFit, 20), (Allocation::FirstFit, 0)] {
-        let mut disk = RecordingDisk::new(100);
-        let mut filesystem = Filesystem::new(Settings {
-            allocation,
-            ..one_group(100)
-        });
-        for file in 0..2 {
-            filesystem.create(file, 0).unwrap();
-            filesystem.append(file, 10, &mut disk).unwrap();
-        }
-        filesystem.delete(0, &mut disk).unwrap();
-        filesystem.create(2, 0).unwrap();
-        filesystem.append(2, 10, &mut disk).unwrap();
-        let first = filesystem.extents(2).next().unwrap().first_page;
-        assert_eq!(first, expected, "{allocation:?}");
+fn allocation_continues_after_the_last_one() {
+    let mut disk = RecordingDisk::new(100);
+    let mut filesystem = Filesystem::new(one_group(100));
+    for file in 0..2 {
+        filesystem.create(file).unwrap();
+        filesystem.append(file, 10, &mut disk).unwrap();
     }
+    filesystem.delete(0, &mut disk).unwrap();
+    filesystem.create(2).unwrap();
+    filesystem.append(2, 10, &mut disk).unwrap();
+    assert_eq!(filesystem.extents(2).next().unwrap().first_page, 20);
 }
 
 #[test]
@@ -147,14 +132,13 @@ fn online_discards_are_sent_on_delete_unless_swallowed() {
             },
             ..one_group(100)
         });
-        filesystem.create(0, 0).unwrap();
+        filesystem.create(0).unwrap();
         filesystem.append(0, 30, &mut disk).unwrap();
         filesystem.delete(0, &mut disk).unwrap();
         let space = filesystem.space();
-        assert_eq!(space.believed_untrimmed_pages, 0);
         assert_eq!(space.free_untrimmed_pages, if swallowed { 30 } else { 0 });
         assert_eq!(disk.discards.len(), usize::from(!swallowed));
-        let done = filesystem.trim(0..100, 1, &mut disk);
+        let done = filesystem.trim(&mut disk);
         assert_eq!(done.pages, 100, "the filesystem reports it either way");
         assert_eq!(
             filesystem.space().free_untrimmed_pages,
@@ -164,52 +148,14 @@ fn online_discards_are_sent_on_delete_unless_swallowed() {
 }
 
 #[test]
-fn remembered_trims_are_not_repeated() {
-    for (remembers_trims, again) in [(true, 0), (false, 2)] {
-        let mut disk = RecordingDisk::new(100);
-        let mut filesystem = Filesystem::new(Settings {
-            remembers_trims,
-            ..one_group(100)
-        });
-        for file in 0..2 {
-            filesystem.create(file, 0).unwrap();
-            filesystem.append(file, 20, &mut disk).unwrap();
-        }
-        filesystem.delete(0, &mut disk).unwrap();
-        assert!(filesystem.trim(0..100, 1, &mut disk).ranges >= 1);
-        assert_eq!(filesystem.trim(0..100, 1, &mut disk).ranges, again);
-    }
-}
-
-#[test]
-fn a_trim_respects_its_range_and_minimum() {
-    let mut disk = RecordingDisk::new(100);
-    let mut filesystem = Filesystem::new(Settings {
-        dirty: true,
-        ..one_group(100)
-    });
-    filesystem.create(0, 0).unwrap();
-    filesystem.append(0, 10, &mut disk).unwrap();
-    assert_eq!(filesystem.space().free_untrimmed_pages, 90);
-    assert_eq!(filesystem.trim(5..30, 21, &mut disk).ranges, 0);
-    assert_eq!(filesystem.trim(5..30, 20, &mut disk).released_pages, 20);
-    assert_eq!(
-        RecordingDisk::pages(&disk.discards),
-        (10..30).collect::<Vec<_>>()
-    );
-    assert_eq!(filesystem.trim(30..30, 1, &mut disk).ranges, 0);
-    assert_eq!(filesystem.trim(99..100, 1, &mut disk).released_pages, 1);
-}
-
-#[test]
 fn planned_discards_spare_pages_allocated_since() {
     let mut disk = RecordingDisk::new(100);
     let mut filesystem = Filesystem::new(Settings {
         dirty: true,
         ..one_group(100)
     });
-    let plan = filesystem.trim_plan(0..100, 1);
-    filesystem.create(0, 0).unwrap();
+    let plan = filesystem.trim_plan();
+    filesystem.create(0).unwrap();
     filesystem.append(0, 10, &mut disk).unwrap();
     let done = filesystem.discard_free(plan[0], &mut disk);
     assert_eq!((done.ranges, done.pages, done.released_pages), (1, 90, 90));
@@ -220,8 +166,8 @@ fn planned_discards_spare_pages_allocated_since() {
 fn errors_are_specific_and_change_nothing() {
     let mut disk = RecordingDisk::new(10);
     let mut filesystem = Filesystem::new(one_group(10));
-    filesystem.create(0, 0).unwrap();
-    assert_eq!(filesystem.create(0, 0), Err(FilesystemError::Exists(0)));
+    filesystem.create(0).unwrap();
+    assert_eq!(filesystem.create(0), Err(FilesystemError::Exists(0)));
     assert_eq!(
         filesystem.append(1, 1, &mut disk),
         Err(FilesystemError::Missing(1))
@@ -250,7 +196,7 @@ enum Step {
     Overwrite(usize, u32, u32),
     Read(usize, u32, u32),
     Delete(usize),
-    Trim(u32, u32, u32),
+    Trim,
     PlannedTrim,
 }
 
@@ -261,7 +207,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (0..8usize, 0..60u32, 0..60u32).prop_map(|(f, o, p)| Step::Overwrite(f, o, p)),
         1 => (0..8usize, 0..60u32, 0..60u32).prop_map(|(f, o, p)| Step::Read(f, o, p)),
         3 => (0..8usize).prop_map(Step::Delete),
-        1 => (0..320u32, 0..320u32, 0..20u32).prop_map(|(a, b, m)| Step::Trim(a, b, m)),
+        1 => Just(Step::Trim),
         1 => Just(Step::PlannedTrim),
     ];
     prop::collection::vec(step, 1..120)
@@ -276,9 +222,7 @@ proptest! {
     fn allocation_and_counts_match_a_model(
         pages in 1..320u32,
         groups in 1..6u32,
-        first_fit: bool,
         online: bool,
-        remembers_trims: bool,
         reach in prop::sample::select(vec![Reach::Executed, Reach::Ignored, Reach::Swallowed]),
         dirty: bool,
         steps in steps(),
@@ -287,9 +231,7 @@ proptest! {
             pages,
             groups: groups.min(pages),
             seed: 1,
-            allocation: if first_fit { Allocation::FirstFit } else { Allocation::NextFit },
             discarding: if online { Discarding::Online } else { Discarding::Never },
-            remembers_trims,
             reach,
             dirty,
         });
@@ -310,7 +252,7 @@ proptest! {
             disk.discards.clear();
             match step {
                 Step::Create => {
-                    filesystem.create(next, 0).unwrap();
+                    filesystem.create(next).unwrap();
                     model.insert(next, Vec::new());
                     next += 1;
                 }
@@ -347,25 +289,21 @@ proptest! {
                     let discarded = RecordingDisk::pages(&disk.discards);
                     prop_assert_eq!(discarded, if online && !swallowed { owned } else { vec![] });
                 }
-                Step::Trim(a, b, minimum) => {
-                    let (a, b) = (a.min(b).min(pages), a.max(b).min(pages));
-                    let done = filesystem.trim(a..b, minimum, &mut disk);
+                Step::Trim => {
+                    let done = filesystem.trim(&mut disk);
                     let discarded = RecordingDisk::pages(&disk.discards);
                     for page in &discarded {
-                        prop_assert!((a..b).contains(page));
                         prop_assert!(!model.values().any(|owned| owned.contains(page)));
                     }
                     if !swallowed {
                         prop_assert_eq!(discarded.len() as u64, done.pages);
                     }
-                    let small = disk.discards.iter().any(|extent| extent.pages < minimum);
-                    prop_assert!(!small);
-                    if minimum <= 1 && reach == Reach::Executed && a == 0 && b == pages {
+                    if reach == Reach::Executed {
                         prop_assert_eq!(filesystem.space().free_untrimmed_pages, 0);
                     }
                 }
                 Step::PlannedTrim => {
-                    for extent in std::mem::replace(&mut planned, filesystem.trim_plan(0..pages, 1)) {
+                    for extent in std::mem::replace(&mut planned, filesystem.trim_plan()) {
                         filesystem.discard_free(extent, &mut disk);
                     }
                     for page in RecordingDisk::pages(&disk.discards) {
@@ -380,7 +318,6 @@ proptest! {
             prop_assert_eq!(space.live_pages + space.free_pages, pages);
             let mapped = disk.mapped.iter().filter(|&&mapped| mapped).count();
             prop_assert_eq!(space.free_untrimmed_pages as usize, mapped - live);
-            prop_assert!(space.believed_untrimmed_pages <= space.free_untrimmed_pages);
             for (&file, owned) in &model {
                 let extents: Vec<Extent> = filesystem.extents(file).collect();
                 prop_assert_eq!(&RecordingDisk::pages(&extents), owned);

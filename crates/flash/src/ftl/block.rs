@@ -23,14 +23,3 @@ pub struct BlockView {
     /// The stream whose pages it holds; 0 if free.
     pub stream: u8,
 }
-
-/// A page of a block, for display.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PageState {
-    /// Erased, ready to be programmed.
-    Free,
-    /// Holds the given logical page.
-    Valid(u32),
-    /// Overwritten or discarded; unusable until its block is erased.
-    Invalid,
-}

@@ -26,6 +26,46 @@ impl Medium for Executed {
     }
 }
 
+/// A page of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PageState {
+    /// Erased, ready to be programmed.
+    Free,
+    /// Holds the given logical page.
+    Valid(u32),
+    /// Overwritten or discarded; unusable until its block is erased.
+    Invalid,
+}
+
+impl<M: Medium> Ftl<M> {
+    /// Whether the drive holds data for a page.
+    pub(crate) fn is_mapped(&self, page: u32) -> bool {
+        self.tables.l2p[page as usize] != NONE
+    }
+
+    /// Number of mapped logical pages.
+    pub(crate) fn mapped_pages(&self) -> u64 {
+        self.tables.mapped
+    }
+
+    /// The pages of a block, in order.
+    fn page_states(&self, block: u32) -> Vec<PageState> {
+        let tables = &self.tables;
+        let first = (block * tables.pages_per_block) as usize;
+        (0..tables.pages_per_block)
+            .map(|page| {
+                if page >= tables.programmed(block) {
+                    PageState::Free
+                } else if tables.is_valid(block, page) {
+                    PageState::Valid(tables.p2l[first + page as usize])
+                } else {
+                    PageState::Invalid
+                }
+            })
+            .collect()
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Request {
     Write(Vec<u32>, u8),
@@ -336,7 +376,7 @@ fn three_blocks_step_by_step() {
     };
     let mut drive = Ftl::new(settings, PowerOn::Filled, Executed::default()).unwrap();
     // 0: 0 1 2 3   1: 4 5 _ _
-    let states = |drive: &Ftl<Executed>, block| drive.page_states(block).collect::<Vec<_>>();
+    let states = Ftl::<Executed>::page_states;
     assert_eq!(
         states(&drive, 1),
         [

@@ -58,7 +58,7 @@ pub(super) struct HostIo {
 }
 
 impl HostIo {
-    fn submit(&mut self, kind: Kind, first_page: u32, pages: u32, stream: u8) {
+    fn submit(&mut self, kind: Kind, first_page: u32, pages: u32) {
         let most = if kind == Kind::Discard {
             self.discard_pages
         } else {
@@ -69,7 +69,7 @@ impl HostIo {
         while next < end {
             let pages = most.min(end - next);
             let device = self.drives.device();
-            self.done_ns = self.queue.submit(device, kind, next, pages, stream);
+            self.done_ns = self.queue.submit(device, kind, next, pages);
             next += pages;
         }
     }
@@ -86,7 +86,6 @@ impl HostIo {
                 kind: Kind::Discard,
                 first_page: next,
                 pages,
-                stream: 0,
             });
             next += pages;
         }
@@ -95,16 +94,16 @@ impl HostIo {
 }
 
 impl Disk for HostIo {
-    fn write(&mut self, first_page: u32, pages: u32, stream: u8) {
-        self.submit(Kind::Write, first_page, pages, stream);
+    fn write(&mut self, first_page: u32, pages: u32) {
+        self.submit(Kind::Write, first_page, pages);
     }
 
     fn read(&mut self, first_page: u32, pages: u32) {
-        self.submit(Kind::Read, first_page, pages, 0);
+        self.submit(Kind::Read, first_page, pages);
     }
 
     fn discard(&mut self, first_page: u32, pages: u32) {
-        self.submit(Kind::Discard, first_page, pages, 0);
+        self.submit(Kind::Discard, first_page, pages);
     }
 }
 
@@ -116,7 +115,7 @@ pub(super) struct TrimIo<'a> {
 }
 
 impl Disk for TrimIo<'_> {
-    fn write(&mut self, _first_page: u32, _pages: u32, _stream: u8) {
+    fn write(&mut self, _first_page: u32, _pages: u32) {
         unreachable!("a trim writes nothing");
     }
 

@@ -31,7 +31,6 @@ pub(super) fn mix(scenario: &Scenario, scale: &Scale, pages: u32) -> Result<Mix,
             let namespace = Namespace {
                 offset: index,
                 stride,
-                stream: part.stream,
                 chunk_pages: scale.chunk_pages(
                     CHUNK_BYTES,
                     scenario.request_bytes,

@@ -110,7 +110,7 @@ impl Latency {
 pub struct TrimPass {
     /// Start, in hours since the start of the series.
     pub hour: u32,
-    /// Number of free extents (or pieces of them) discarded in the simulation.
+    /// Number of free extents (or parts of them) discarded in the simulation.
     pub ranges: u64,
     /// Bytes discarded, as `fstrim` reports them.
     pub bytes: u64,

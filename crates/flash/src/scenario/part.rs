@@ -88,8 +88,6 @@ pub struct Part {
     pub weight: f64,
     /// Share of the live data, as a weight.
     pub space: f64,
-    /// Stream of its writes.
-    pub stream: u8,
 }
 
 impl Part {
@@ -103,20 +101,12 @@ impl Part {
         Self::new(Kind::PAGES).shares(3.0, 9.0),
         Self::new(Kind::JOURNAL).shares(1.0, 0.5),
     ];
-    /// Elasticsearch and a smaller database on the same drive.
-    pub const MIXED: [Self; 3] = [
-        Self::new(Kind::LUCENE).shares(3.0, 9.0),
-        Self::new(Kind::PAGES).shares(1.0, 3.0),
-        Self::new(Kind::JOURNAL).shares(1.0, 1.0),
-    ];
-
-    /// A part with weights of 1, on stream 0.
+    /// A part with weights of 1.
     pub const fn new(kind: Kind) -> Self {
         Self {
             kind,
             weight: 1.0,
             space: 1.0,
-            stream: 0,
         }
     }
 

@@ -171,7 +171,7 @@ impl Runs {
             (f64::from(pages) * self.others) as u32,
             (f64::from(pages) * self.written).max(1.0) as u64,
         );
-        filesystem.create(STATIC_FILE, 0)?;
+        filesystem.create(STATIC_FILE)?;
         filesystem.append(STATIC_FILE, others, &mut host_io)?;
         let mut runs = Vec::new();
         for index in 0..self.runs {
@@ -205,10 +205,9 @@ fn all_idle_ns(host_io: &HostIo) -> u64 {
 }
 
 fn trim(filesystem: &mut Filesystem, host_io: &mut HostIo) {
-    let all = 0..filesystem.settings().pages;
     let at_ns = all_idle_ns(host_io);
     let mut trim_io = TrimIo { host_io, at_ns };
-    filesystem.trim(all, 1, &mut trim_io);
+    filesystem.trim(&mut trim_io);
     let done_ns = trim_io.at_ns;
     host_io.queue.pause_until(done_ns);
 }
@@ -247,7 +246,7 @@ impl SingleRun<'_> {
         while done < written {
             let operation = with_file_offset(workload.next(), STATIC_FILE + 1);
             match operation {
-                Operation::Create { file, .. } => {
+                Operation::Create { file } => {
                     files.insert(file);
                 }
                 Operation::Delete { file } => {
@@ -289,7 +288,7 @@ impl SingleRun<'_> {
 fn with_file_offset(operation: Operation, by: u32) -> Operation {
     let mut operation = operation;
     match &mut operation {
-        Operation::Create { file, .. }
+        Operation::Create { file }
         | Operation::Append { file, .. }
         | Operation::Overwrite { file, .. }
         | Operation::Read { file, .. }

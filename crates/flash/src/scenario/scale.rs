@@ -111,12 +111,6 @@ impl Scale {
         (3.6e12 / self.factor).round().max(1.0) as u64
     }
 
-    /// Converts a time of the real drive in seconds to simulated nanoseconds.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
-    pub(super) fn ns(&self, true_s: f64) -> u64 {
-        (true_s * 1e9 / self.factor).round() as u64
-    }
-
     /// Converts bytes of the real drives to simulated bytes.
     #[allow(
         clippy::cast_possible_truncation,

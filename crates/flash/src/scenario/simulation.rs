@@ -11,7 +11,7 @@ use super::{
     DriveSpec, History, Interval, Latency, Outcome, Point, Progress, Scale, Scenario,
     ScenarioError, Schedule, TrimPass, Trims, Watch, load,
 };
-use crate::drive::{DiscardSplit, Drive, DriveError, Queue, Raid0};
+use crate::drive::{Drive, DriveError, Queue, Raid0};
 use crate::filesystem::{self, Discarding, Disk, Extent, Filesystem, Reach};
 use crate::ftl::{Counters, PowerOn, Settings};
 use crate::random::Random;
@@ -41,7 +41,6 @@ pub(super) fn drives(
     }
     let settings = Settings {
         collection: spec.collection,
-        streams: spec.streams,
         separate_moved: spec.separate_moved,
         ..Settings::new(scale.geometry(spec)?)
     };
@@ -57,7 +56,7 @@ pub(super) fn drives(
     }
     let members = (0..spec.drives).map(drive).collect::<Result<_, _>>()?;
     let chunk_pages = (spec.chunk_bytes / u64::from(spec.page_bytes)).min(u64::from(u32::MAX));
-    let array = Raid0::new(members, chunk_pages as u32, DiscardSplit::Member)?;
+    let array = Raid0::new(members, chunk_pages as u32)?;
     Ok(Drives::Many(Box::new(array)))
 }
 
@@ -94,12 +93,10 @@ fn simulate<'a>(
     let pages = drives.pages();
     let mix = load::mix(scenario, &scale, pages)?;
     let filesystem = Filesystem::new(filesystem::Settings {
-        allocation: scenario.allocation,
         discarding: match scenario.trims {
             Trims::Online => Discarding::Online,
             Trims::Never | Trims::Periodic(_) => Discarding::Never,
         },
-        remembers_trims: scenario.remembers_trims,
         reach,
         dirty: scenario.history != History::Discarded,
         seed: scenario.seed,
@@ -154,8 +151,6 @@ struct Pass {
     begin_ns: u64,
     /// Hour of the whole run, including the warm-up.
     hour: u64,
-    /// Pages left in the current piece.
-    piece_left: u32,
     ranges: u64,
     pages: u64,
     released_pages: u64,
@@ -218,7 +213,7 @@ impl Simulation<'_> {
             if let Trims::Periodic(schedule) = &scenario.trims
                 && is_due(schedule, hour)
             {
-                self.begin_trim(schedule, hour, start_ns);
+                self.begin_trim(hour, start_ns);
             }
             self.simulate_hour(hour, start_ns + self.hour_ns, warm_up)?;
             let in_series = (hour + 1).saturating_sub(warm_up);
@@ -283,18 +278,14 @@ impl Simulation<'_> {
         }
     }
 
-    fn begin_trim(&mut self, schedule: &Schedule, hour: u64, now_ns: u64) {
-        let page_bytes = self.scenario.drive.page_bytes;
+    fn begin_trim(&mut self, hour: u64, now_ns: u64) {
         // A previous trim still in progress is replaced; this plan includes what it has not
         // reached.
-        let minimum = pages_of(self.scale.bytes(schedule.minimum_bytes), page_bytes);
-        let all = 0..self.filesystem.settings().pages;
         self.pass = Some(Pass {
-            left: self.filesystem.trim_plan(all, minimum).into(),
+            left: self.filesystem.trim_plan().into(),
             next_ns: now_ns,
             begin_ns: now_ns,
             hour,
-            piece_left: self.piece_pages(schedule),
             ranges: 0,
             pages: 0,
             released_pages: 0,
@@ -302,23 +293,9 @@ impl Simulation<'_> {
         self.series.trimmed = true;
     }
 
-    fn piece_pages(&self, schedule: &Schedule) -> u32 {
-        schedule.pieces.map_or(u32::MAX, |pieces| {
-            pages_of(
-                self.scale.bytes(pieces.bytes),
-                self.scenario.drive.page_bytes,
-            )
-        })
-    }
-
     /// Sends the discards that are due.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // hours; seconds
     fn continue_trim(&mut self, now_ns: u64, warm_up: u64) {
-        let Trims::Periodic(schedule) = &self.scenario.trims else {
-            return;
-        };
-        let piece = self.piece_pages(schedule);
-        let pause_ns = (schedule.pieces).map_or(0, |pieces| self.scale.ns(pieces.pause_s));
         let Some(pass) = &mut self.pass else { return };
         while pass.next_ns <= now_ns {
             let Some(extent) = pass.left.pop_front() else {
@@ -337,8 +314,7 @@ impl Simulation<'_> {
                 return;
             };
             // One command at a time, so host requests can be served in between.
-            let most = pass.piece_left.min(self.host_io.discard_pages);
-            let pages = extent.pages.min(most);
+            let pages = extent.pages.min(self.host_io.discard_pages);
             if pages < extent.pages {
                 pass.left.push_front(Extent {
                     first_page: extent.first_page + pages,
@@ -355,11 +331,6 @@ impl Simulation<'_> {
             pass.ranges += done.ranges;
             pass.pages += done.pages;
             pass.released_pages += done.released_pages;
-            pass.piece_left -= pages;
-            if pass.piece_left == 0 {
-                pass.piece_left = piece;
-                pass.next_ns += pause_ns;
-            }
         }
     }
 
@@ -471,24 +442,16 @@ pub(super) fn report_progress(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Part, Pieces};
+    use super::super::tests::MIXED;
     use super::*;
-    use crate::time::DiscardTiming;
 
     /// After days with every feature enabled, filesystem and drive are each consistent, and agree
     /// on the pages for which the drive holds data.
     #[test]
     fn filesystem_and_drive_stay_consistent() {
         let weekly = Trims::Periodic(Schedule::WEEKLY);
-        let pieces = Trims::Periodic(Schedule {
-            pieces: Some(Pieces {
-                bytes: 1 << 30,
-                pause_s: 600.0,
-            }),
-            minimum_bytes: 1 << 20,
-            ..Schedule::every(1, 3)
-        });
-        for trims in [Trims::Never, Trims::Online, weekly, pieces] {
+        let daily = Trims::Periodic(Schedule::every(1, 3));
+        for trims in [Trims::Never, Trims::Online, weekly, daily] {
             for handling in [
                 DiscardHandling::Queued,
                 DiscardHandling::NonQueued,
@@ -496,21 +459,14 @@ mod tests {
                 DiscardHandling::Swallowed,
             ] {
                 for history in [History::Discarded, History::Used { passes: 1 }] {
-                    let timing = Timing::TLC.with_discards(handling);
                     let scenario = Scenario {
                         drive: DriveSpec {
-                            timing: Timing {
-                                discard: DiscardTiming {
-                                    handling,
-                                    ..timing.discard
-                                },
-                                ..timing
-                            },
+                            timing: Timing::TLC.with_discards(handling),
                             ..DriveSpec::default()
                         },
                         history,
                         trims,
-                        parts: Part::MIXED.to_vec(),
+                        parts: MIXED.to_vec(),
                         days: 9,
                         pages_max: 1 << 15,
                         ..Scenario::default()

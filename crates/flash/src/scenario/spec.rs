@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use super::part::Part;
-use crate::filesystem::{Allocation, Reach};
+use crate::filesystem::Reach;
 use crate::ftl::Collection;
 use crate::time::Timing;
 use crate::workload::rhythm::Rhythm;
@@ -24,8 +24,6 @@ pub struct DriveSpec {
     pub pages_per_block: u32,
     /// Victim selection policy.
     pub collection: Collection,
-    /// Number of write streams, 1 to 8.
-    pub streams: u8,
     /// Whether moved pages have frontiers of their own.
     pub separate_moved: bool,
     /// Timing of the drive's parts.
@@ -46,7 +44,6 @@ impl Default for DriveSpec {
             page_bytes: 16 * 1024,
             pages_per_block: 16 * 1024,
             collection: Collection::Greedy,
-            streams: 1,
             separate_moved: true,
             timing: Timing::TLC,
             drives: 1,
@@ -108,21 +105,15 @@ pub struct Schedule {
     pub first_day: u32,
     /// Hour of the day, 0 to 23.
     pub hour: u32,
-    /// Minimum size of free extents to discard, in bytes (`fstrim --minimum`).
-    pub minimum_bytes: u64,
-    /// Trims in pieces with pauses; `None` for a trim without pauses.
-    pub pieces: Option<Pieces>,
 }
 
 impl Schedule {
-    /// A trim without pauses every `days` days at `hour`, from the first day on.
+    /// A trim every `days` days at `hour`, from the first day on.
     pub fn every(days: u32, hour: u32) -> Self {
         Self {
             every_days: days,
             first_day: 0,
             hour,
-            minimum_bytes: 0,
-            pieces: None,
         }
     }
 
@@ -131,18 +122,7 @@ impl Schedule {
         every_days: 7,
         first_day: 6,
         hour: 6,
-        minimum_bytes: 0,
-        pieces: None,
     };
-}
-
-/// Pieces of a trim.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pieces {
-    /// Bytes per piece, above 0.
-    pub bytes: u64,
-    /// Pause after each piece, in seconds.
-    pub pause_s: f64,
 }
 
 /// Everything that determines an outcome. The same scenario gives exactly the same outcome.
@@ -152,10 +132,6 @@ pub struct Scenario {
     pub drive: DriveSpec,
     /// State of the drives at the start.
     pub history: History,
-    /// Where files that cannot grow in place continue.
-    pub allocation: Allocation,
-    /// Whether a trim skips free space that was trimmed before and not used since.
-    pub remembers_trims: bool,
     /// Approximate live data of all parts, as a share of the capacity; above 0 and below 1.
     pub fill: f64,
     /// The workloads; at least one.
@@ -190,16 +166,14 @@ pub struct Scenario {
 }
 
 impl Default for Scenario {
-    /// [`Part::MIXED`] on a drive that is 62 % full, with half a drive written per day; four weeks,
+    /// [`Part::ELASTICSEARCH`] on a drive that is 62 % full, with half a drive written per day; four weeks,
     /// never trimmed.
     fn default() -> Self {
         Self {
             drive: DriveSpec::default(),
             history: History::default(),
-            allocation: Allocation::default(),
-            remembers_trims: false,
             fill: 0.62,
-            parts: Part::MIXED.to_vec(),
+            parts: Part::ELASTICSEARCH.to_vec(),
             bytes_per_day: 500_000_000_000,
             rhythm: Rhythm::STEADY,
             reads: 0.0,

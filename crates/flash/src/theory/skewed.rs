@@ -34,14 +34,6 @@ pub enum SkewError {
         /// The sum.
         found: f64,
     },
-    /// The number of shares of the spare area differs from the number of classes.
-    #[error("{found} shares of the spare area for {expected} classes")]
-    Spare {
-        /// Number of shares given.
-        found: usize,
-        /// Number of classes.
-        expected: usize,
-    },
 }
 
 /// Write amplification of FIFO with the classes mixed in the same blocks (Desnoyers 2014, "Analytic
@@ -90,41 +82,6 @@ pub fn mixed_fifo(over_provisioning: f64, classes: &[Class]) -> Result<f64, Skew
     Ok(alpha / (0.5 * (low + high)))
 }
 
-/// Write amplification with each class in its own blocks, collected separately, with
-/// `share_of_spare[i]` of the spare area: `sum r_i A(1 + OP share_i / f_i)` (Desnoyers 2014, like
-/// [`mixed_fifo`]). `uniform` is the write amplification of a single class by over-provisioning,
-/// such as [`super::greedy`].
-///
-/// # Errors
-/// [`SkewError`] if shares are out of bounds or do not add up to 1.
-pub fn separated(
-    over_provisioning: f64,
-    classes: &[Class],
-    share_of_spare: &[f64],
-    uniform: impl Fn(f64) -> f64,
-) -> Result<f64, SkewError> {
-    check(classes)?;
-    if share_of_spare.len() != classes.len() {
-        return Err(SkewError::Spare {
-            found: share_of_spare.len(),
-            expected: classes.len(),
-        });
-    }
-    for (class, &found) in share_of_spare.iter().enumerate() {
-        share(class, "share of the spare area", found)?;
-    }
-    sum("the spare area", share_of_spare.iter().sum())?;
-    Ok(classes
-        .iter()
-        .zip(share_of_spare)
-        // A class that is never written costs nothing, even without spare area.
-        .filter(|(class, _)| class.share_of_writes > 0.0)
-        .map(|(class, spare)| {
-            class.share_of_writes * uniform(over_provisioning * spare / class.share_of_pages)
-        })
-        .sum())
-}
-
 fn check(classes: &[Class]) -> Result<(), SkewError> {
     for (index, class) in classes.iter().enumerate() {
         share(index, "share of pages", class.share_of_pages)?;
@@ -164,7 +121,7 @@ fn sum(what: &'static str, found: f64) -> Result<(), SkewError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{fifo, greedy};
+    use super::super::fifo;
     use super::*;
 
     fn hot(share: f64) -> [Class; 2] {
@@ -182,11 +139,9 @@ mod tests {
 
     #[test]
     fn published_values() -> Result<(), SkewError> {
-        for (share, mixed, apart) in [(0.2, 3.035, 1.966), (0.1, 3.533, 1.464)] {
+        for (share, mixed) in [(0.2, 3.035), (0.1, 3.533)] {
             let found = mixed_fifo(0.25, &hot(share))?;
             assert!((found - mixed).abs() < 0.001, "mixed {share}: {found}");
-            let found = separated(0.25, &hot(share), &[0.5, 0.5], |op| greedy(op, 128))?;
-            assert!((found - apart).abs() < 0.001, "separated {share}: {found}");
         }
         Ok(())
     }
@@ -196,13 +151,11 @@ mod tests {
         let halves = hot(0.5);
         for op in [0.07, 0.5] {
             assert!((mixed_fifo(op, &halves)? - fifo(op)).abs() < 1e-9);
-            assert!((separated(op, &halves, &[0.5, 0.5], fifo)? - fifo(op)).abs() < 1e-9);
         }
         Ok(())
     }
 
-    /// Cold pages that are never written: mixed, they are moved around forever; separated, they
-    /// cost nothing, and the other class has all of the spare area.
+    /// Cold pages that are never written are moved around forever.
     #[test]
     fn cold_pages_are_never_written() -> Result<(), SkewError> {
         let classes = [
@@ -219,7 +172,6 @@ mod tests {
         let a = mixed_fifo(0.25, &classes)?;
         let x = 1.25 / a;
         assert!((1.0 / (1.0 - (-2.0 * x).exp()) + 0.5 / x - a).abs() < 1e-9);
-        assert!((separated(0.25, &classes, &[1.0, 0.0], fifo)? - fifo(0.5)).abs() < 1e-12);
         Ok(())
     }
 
@@ -237,8 +189,6 @@ mod tests {
             Err(SkewError::Sum { what: "writes", .. })
         ));
         assert!(mixed_fifo(0.1, &[]).is_err());
-        assert!(separated(0.1, &hot(0.2), &[1.0], fifo).is_err());
-        assert!(separated(0.1, &hot(0.2), &[0.9, 0.9], fifo).is_err());
         assert!(mixed_fifo(f64::NAN, &hot(0.2)).is_ok_and(f64::is_nan));
     }
 }

@@ -40,15 +40,6 @@ pub fn greedy(over_provisioning: f64, pages_per_block: u32) -> f64 {
     np / (np - valid)
 }
 
-/// Write amplification if the victim is drawn at random among all blocks: `(1 + OP) / OP`, for any
-/// number of pages per block (Van Houdt 2013, like [`super::d_choices`] with one choice).
-pub fn random_choice(over_provisioning: f64) -> f64 {
-    if over_provisioning <= 0.0 {
-        return f64::INFINITY;
-    }
-    1.0 + 1.0 / over_provisioning
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,10 +70,9 @@ mod tests {
     fn no_spare_area_is_infinite() {
         for op in [0.0, -0.1] {
             assert!(fifo(op).is_infinite() && greedy(op, 64).is_infinite());
-            assert!(random_choice(op).is_infinite());
         }
         assert!(fifo(f64::NAN).is_nan() && greedy(f64::NAN, 64).is_nan());
-        for found in [fifo, random_choice, |op| greedy(op, 64)].map(|f| f(f64::INFINITY)) {
+        for found in [fifo, |op| greedy(op, 64)].map(|f| f(f64::INFINITY)) {
             assert!((found - 1.0).abs() < f64::EPSILON);
         }
     }

@@ -421,11 +421,12 @@ impl Clock {
     }
 
     /// When all requests so far are done.
-    pub const fn outstanding_ns(&self) -> u64 {
+    #[cfg(test)]
+    pub(super) const fn outstanding_ns(&self) -> u64 {
         self.moments.outstanding
     }
 
-    /// When every die is idle: later than [`Clock::outstanding_ns`] if there is a write cache or
+    /// When every die is idle: later than the last request is done if there is a write cache or
     /// pending collection work.
     pub fn idle_ns(&self) -> u64 {
         self.die_free.iter().copied().max().unwrap_or(0)

@@ -355,36 +355,3 @@ impl PageWorkload for UniformTrim {
         }
     }
 }
-
-/// Several page workloads in parallel, each with its share of the writes.
-pub struct PageMix {
-    parts: Vec<(f64, f64, Box<dyn PageWorkload + Send>)>,
-}
-
-impl PageMix {
-    /// Creates a mix of parts by weight (above 0). A batch belongs to a single part, so shares are
-    /// exact to within a batch.
-    ///
-    /// # Panics
-    /// If there are no parts, or a weight is not above 0.
-    pub fn new(parts: Vec<(f64, Box<dyn PageWorkload + Send>)>) -> Self {
-        assert!(!parts.is_empty() && parts.iter().all(|&(weight, _)| weight > 0.0));
-        Self {
-            parts: (parts.into_iter())
-                .map(|(weight, part)| (1.0 / weight, 0.0, part))
-                .collect(),
-        }
-    }
-}
-
-impl PageWorkload for PageMix {
-    fn batch(&mut self, batch: &mut Batch) {
-        let (cost, spent, part) = (self.parts.iter_mut())
-            .min_by(|a, b| a.1.total_cmp(&b.1))
-            .expect("not empty");
-        part.batch(batch);
-        #[allow(clippy::cast_precision_loss)] // at most 64
-        let pages = batch.writes().len().max(1) as f64;
-        *spent += *cost * pages;
-    }
-}

@@ -42,8 +42,6 @@ pub struct Namespace {
     pub offset: u32,
     /// Difference between file numbers; at least 1.
     pub stride: u32,
-    /// Stream of the data.
-    pub stream: u8,
     /// Pages written in one go before other workloads get their turn; at least 1.
     pub chunk_pages: u32,
 }
@@ -53,7 +51,6 @@ impl Default for Namespace {
         Self {
             offset: 0,
             stride: 1,
-            stream: 0,
             chunk_pages: 64,
         }
     }
@@ -64,7 +61,6 @@ impl Default for Namespace {
 pub(super) struct Plan {
     queue: VecDeque<Operation>,
     names: FileNumbers,
-    stream: u8,
     chunk_pages: u32,
 }
 
@@ -73,7 +69,6 @@ impl Plan {
         Self {
             queue: VecDeque::new(),
             names: FileNumbers::new(namespace),
-            stream: namespace.stream,
             chunk_pages: namespace.chunk_pages.max(1),
         }
     }
@@ -85,10 +80,7 @@ impl Plan {
     /// Plans a new file with `pages` pages, and returns its number.
     pub(super) fn create(&mut self, pages: u32) -> u32 {
         let file = self.names.take();
-        self.queue.push_back(Operation::Create {
-            file,
-            stream: self.stream,
-        });
+        self.queue.push_back(Operation::Create { file });
         self.queue.push_back(Operation::Append { file, pages });
         file
     }

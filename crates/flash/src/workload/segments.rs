@@ -73,11 +73,6 @@ impl SegmentsWorkload {
         }
     }
 
-    /// Number of segments of the index being written.
-    pub fn open_segments(&self) -> usize {
-        self.indices.back().map_or(0, |index| index.segments.len())
-    }
-
     fn flush(&mut self) {
         let pages = self.settings.flush_pages;
         if (self.indices.back())

@@ -419,17 +419,14 @@ fn keep_source(source: &str) -> String {
 /// Keeps the one key that is used. This requires parsing the file: whether a line counts depends on
 /// its section.
 fn keep_lvm_conf(path: &str, text: &str) -> Result<Vec<u8>, Unread> {
-    let config = lvm_conf::parse(path, text).map_err(|error| {
+    let word = lvm_conf::issue_discards(path, text).map_err(|error| {
         // The error without the text that was found.
         let line = error.line.unwrap_or_default();
         Unread::Malformed(format!("line {line}: expected {}", error.expected))
     })?;
-    if config.get(lvm_conf::ISSUE_DISCARDS).is_none() {
-        return Ok(Vec::new());
-    }
-    // A value that is not a boolean means LVM's default.
-    let value = u8::from(config.boolean(lvm_conf::ISSUE_DISCARDS).unwrap_or(false));
-    Ok(format!("{} = {value}\n", lvm_conf::ISSUE_DISCARDS).into_bytes())
+    Ok(word.map_or_else(Vec::new, |word| {
+        format!("{} = {}\n", lvm_conf::ISSUE_DISCARDS, u8::from(word)).into_bytes()
+    }))
 }
 
 #[cfg(test)]
@@ -561,7 +558,7 @@ mod tests {
         let text = b"c0: 0 8 crypt aes-xts-plain64 00112233445566778899aabbccddeeff 0 8:0 4096 1 allow_discards\n";
         assert_eq!(
             keep_dm_table(text).unwrap(),
-            b"c0: 0 8 crypt aes-xts-plain64 - 0 8:0 4096 1 allow_discards\n"
+            b"c0: 0 8 crypt - - - 8:0 - - allow_discards\n"
         );
         assert_eq!(keep_dm_table(b"No devices found\n").unwrap(), b"");
     }

@@ -2,9 +2,9 @@
 //! line.
 //!
 //! Encrypting targets contain their keys. This module drops them before any fact exists: it keeps
-//! only those arguments that are on an allow-list (devices, integers, option words, and the cipher
-//! where its position is certain). Everything else becomes `-`. The arguments are documented in the
-//! kernel's `Documentation/admin-guide/device-mapper/`.
+//! devices, the option words that matter here, and the numbers of striped and raid targets.
+//! Everything else becomes `-`. The arguments are documented in the kernel's
+//! `Documentation/admin-guide/device-mapper/`.
 
 use super::fields::note;
 use facts::InputError;
@@ -21,138 +21,11 @@ const NO_TABLES: &str = "No devices found";
 /// Replaces dropped arguments.
 const DROPPED: &str = "-";
 
-/// Targets whose numeric arguments may be kept: none of them takes a key, a digest or a path that
-/// could look like a number.
-const NUMBERS_KEPT: &[&str] = &[
-    "cache",
-    "clone",
-    "delay",
-    "era",
-    "error",
-    "linear",
-    "mirror",
-    "multipath",
-    "raid",
-    "snapshot",
-    "snapshot-merge",
-    "snapshot-origin",
-    "striped",
-    "thin",
-    "thin-pool",
-    "unstriped",
-    "vdo",
-    "writecache",
-    "zero",
-    "zoned",
-];
+/// Targets whose numbers matter; none of them takes a key.
+const NUMBERS_KEPT: [&str; 2] = ["raid", "striped"];
 
-/// Option words of all targets.
-const WORDS: &[&str] = &[
-    "D",
-    "J",
-    "N",
-    "P",
-    "PO",
-    "R",
-    "V2",
-    "V3",
-    "V4",
-    "ack",
-    "allow_discards",
-    "alua",
-    "background",
-    "bio",
-    "bioRotationInterval",
-    "block_on_error",
-    "check_at_most_once",
-    "cleaner",
-    "compression",
-    "core",
-    "cpu",
-    "deduplication",
-    "delta_disks",
-    "discard_passdown_origin",
-    "discard_zeroes_cow",
-    "disk",
-    "emc",
-    "error_if_no_space",
-    "fix_hmac",
-    "fix_padding",
-    "handle_errors",
-    "hash",
-    "high_priority",
-    "historical-service-time",
-    "hp_sw",
-    "ignore_corruption",
-    "ignore_discard",
-    "ignore_zero_blocks",
-    "io-affinity",
-    "iv_large_sectors",
-    "keep_log",
-    "legacy_recalculate",
-    "logical",
-    "maxDiscard",
-    "max_recovery_rate",
-    "metadata2",
-    "migration_threshold",
-    "min_recovery_rate",
-    "mq",
-    "near",
-    "no_discard_passdown",
-    "no_hydration",
-    "no_read_workqueue",
-    "no_write_workqueue",
-    "nosync",
-    "off",
-    "offset",
-    "on",
-    "p",
-    "panic_on_corruption",
-    "passthrough",
-    "physical",
-    "pg_init_retries",
-    "queue-length",
-    "queue_if_no_path",
-    "queue_mode",
-    "raid10_copies",
-    "raid10_format",
-    "rdac",
-    "read_only",
-    "rebuild",
-    "recalculate",
-    "region_size",
-    "reset_recalculate",
-    "restart_on_corruption",
-    "retain_attached_hw_handler",
-    "round-robin",
-    "s",
-    "same_cpu_crypt",
-    "service-time",
-    "skip_block_zeroing",
-    "smq",
-    "stripe_cache",
-    "submit_from_crypt_cpus",
-    "sync",
-    "write_mostly",
-    "writeback",
-    "writethrough",
-];
-
-/// Options of the form `WORD:NUMBER`, in crypt and integrity targets.
-const NUMBERED_WORDS: &[&str] = &[
-    "bitmap_flush_interval",
-    "block_size",
-    "buffer_sectors",
-    "commit_time",
-    "interleave_sectors",
-    "journal_sectors",
-    "journal_watermark",
-    "sector_size",
-    "sectors_per_bit",
-];
-
-/// Options of the form `WORD:ALGORITHM[:KEY]`, in integrity targets.
-const KEYED_WORDS: &[&str] = &["internal_hash", "journal_crypt", "journal_mac"];
+/// The option words that matter.
+const WORDS: [&str; 3] = ["allow_discards", "ignore_discard", "no_discard_passdown"];
 
 /// Maximum length of a device name: `DM_NAME_LEN` is 128 including the final NUL, and each byte may
 /// be escaped.
@@ -252,13 +125,6 @@ enum Argument<'t> {
     Device(DeviceNumber),
     Number(u64),
     Word(&'t str),
-    NumberedWord(&'t str, u64),
-    KeyedWord {
-        name: &'t str,
-        algorithm: &'t str,
-        has_key: bool,
-    },
-    Cipher(&'t str),
     Dropped,
 }
 
@@ -318,20 +184,14 @@ impl<'t> Target<'t> {
         if !is_type {
             return None;
         }
-        let words: Vec<&str> = arguments.split_ascii_whitespace().collect();
-        let arguments = match target_type {
-            "crypt" => crypt(&words),
-            "integrity" => words.iter().map(|word| integrity(word)).collect(),
-            "raid" => words
-                .iter()
-                .enumerate()
-                .map(|(index, word)| raid(index, word))
-                .collect(),
-            _ => {
-                let numbers = NUMBERS_KEPT.contains(&target_type);
-                words.iter().map(|word| listed(word, numbers)).collect()
-            }
-        };
+        let numbers = NUMBERS_KEPT.contains(&target_type);
+        let words = arguments.split_ascii_whitespace().enumerate();
+        let arguments = words
+            .map(|(index, word)| match target_type {
+                "raid" if index == 0 && is_raid_level(word) => Argument::Word(word),
+                _ => kept(word, numbers),
+            })
+            .collect();
         Some(Self {
             start_sectors,
             len_sectors,
@@ -354,17 +214,13 @@ impl<'t> Target<'t> {
             target_type: self.kind.to_owned(),
             devices: Vec::new(),
             options: Vec::new(),
-            cipher: None,
             chunk_bytes: None,
             stripes: None,
         };
         for argument in &self.arguments {
             match argument {
                 Argument::Device(number) => target.devices.push(*number),
-                Argument::Cipher(cipher) => target.cipher = Some((*cipher).to_owned()),
-                Argument::Word(_) | Argument::NumberedWord(..) | Argument::KeyedWord { .. } => {
-                    target.options.push(argument.to_string());
-                }
+                Argument::Word(word) => target.options.push((*word).to_owned()),
                 Argument::Number(_) | Argument::Dropped => {}
             }
         }
@@ -383,93 +239,15 @@ impl<'t> Target<'t> {
     }
 }
 
-/// `CIPHER KEY IV_OFFSET DEVICE START [COUNT OPTION...]`.
-fn crypt<'t>(words: &[&'t str]) -> Vec<Argument<'t>> {
-    // Only if every argument is in its expected position is it certain which one is the key.
-    if let [cipher, _key, iv_offset, device, start, options @ ..] = words
-        && is_algorithm(cipher)
-        && let Some(iv_offset) = plain_number(iv_offset)
-        && let Some(device) = device_number::parse(device)
-        && let Some(start) = plain_number(start)
-        && options
-            .first()
-            .is_none_or(|count| plain_number(count).is_some_and(|n| n <= 64))
-    {
-        let mut kept = vec![
-            Argument::Cipher(cipher),
-            Argument::Dropped,
-            Argument::Number(iv_offset),
-            Argument::Device(device),
-            Argument::Number(start),
-        ];
-        for (index, word) in options.iter().enumerate() {
-            kept.push(match plain_number(word) {
-                Some(count) if index == 0 => Argument::Number(count),
-                _ => crypt_option(word),
-            });
-        }
-        return kept;
-    }
-    words.iter().map(|word| listed(word, false)).collect()
-}
-
-/// A word, `sector_size:4096`, or `integrity:28:aead`, of which name and size are kept.
-fn crypt_option(word: &str) -> Argument<'_> {
-    if let Some(rest) = word.strip_prefix("integrity:") {
-        let size = rest.split(':').next().and_then(plain_number);
-        return size.map_or(Argument::Dropped, |size| {
-            Argument::NumberedWord("integrity", size)
-        });
-    }
-    numbered(word).unwrap_or_else(|| listed(word, false))
-}
-
-/// Numbers are kept by option name only: a short word of digits could be a key.
-fn integrity(word: &str) -> Argument<'_> {
-    if let Some((name, rest)) = word.split_once(':')
-        && KEYED_WORDS.contains(&name)
-    {
-        let (algorithm, key) = match rest.split_once(':') {
-            Some((algorithm, key)) => (algorithm, Some(key)),
-            None => (rest, None),
-        };
-        if !is_algorithm(algorithm) {
-            return Argument::Dropped;
-        }
-        return Argument::KeyedWord {
-            name,
-            algorithm,
-            has_key: key.is_some(),
-        };
-    }
-    if let Some(device) = word.strip_prefix("meta_device:") {
-        return device_number::parse(device).map_or(Argument::Dropped, Argument::Device);
-    }
-    numbered(word).unwrap_or_else(|| listed(word, false))
-}
-
-/// `LEVEL COUNT CHUNK [PARAMETER...] COUNT [METADATA DATA]...`.
-fn raid(index: usize, word: &str) -> Argument<'_> {
-    let is_level = index == 0
-        && word.len() < 16
+fn is_raid_level(word: &str) -> bool {
+    word.len() < 16
         && word.starts_with("raid")
-        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if is_level {
-        Argument::Word(word)
-    } else {
-        listed(word, true)
-    }
+        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-fn numbered(word: &str) -> Option<Argument<'_>> {
-    let (name, number) = word.split_once(':')?;
-    let name = NUMBERED_WORDS.iter().find(|known| **known == name)?;
-    Some(Argument::NumberedWord(name, plain_number(number)?))
-}
-
-/// Arguments common to all targets: devices, listed words, and numbers if these are harmless.
-fn listed(word: &str, numbers: bool) -> Argument<'_> {
-    if let Some(device) = device_number::parse(word) {
+fn kept(word: &str, numbers: bool) -> Argument<'_> {
+    let device = word.strip_prefix("meta_device:").unwrap_or(word);
+    if let Some(device) = device_number::parse(device) {
         return Argument::Device(device);
     }
     if WORDS.contains(&word) {
@@ -499,36 +277,12 @@ fn plain_number(word: &str) -> Option<u64> {
     plain.then(|| word.parse().ok()).flatten()
 }
 
-/// Whether a word may be the name of an algorithm (`aes-xts-plain64`, `capi:xts(aes)-plain64`,
-/// `hmac(sha256)`) and not a key in hexadecimal.
-fn is_algorithm(word: &str) -> bool {
-    let named = word.len() <= 64
-        && word.starts_with(|c: char| c.is_ascii_lowercase())
-        && word.bytes().all(|b| {
-            b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'(' | b')' | b':' | b',' | b'.')
-        });
-    named && !holds_key(word)
-}
-
 impl fmt::Display for Argument<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Device(number) => number.fmt(f),
             Self::Number(number) => number.fmt(f),
-            Self::Word(word) | Self::Cipher(word) => f.write_str(word),
-            Self::NumberedWord(name, number) => write!(f, "{name}:{number}"),
-            Self::KeyedWord {
-                name,
-                algorithm,
-                has_key,
-            } => {
-                write!(f, "{name}:{algorithm}")?;
-                if *has_key {
-                    write!(f, ":{DROPPED}")
-                } else {
-                    Ok(())
-                }
-            }
+            Self::Word(word) => f.write_str(word),
             Self::Dropped => f.write_str(DROPPED),
         }
     }

@@ -267,7 +267,7 @@ mod tests {
         add_lines(&Answer { words: &words }, "c0", &mut text).unwrap();
         assert_eq!(
             text,
-            "c0: 0 2048 crypt aes-xts-plain64 - 0 259:0 4096 1 allow_discards\nc0: 2048 8 zero\n"
+            "c0: 0 2048 crypt - - - 259:0 - - allow_discards\nc0: 2048 8 zero\n"
         );
     }
 

@@ -6,6 +6,7 @@
 
 use super::{End, Live, Source, Stat};
 use crate::command::Command;
+use crate::parse::statfs;
 use crate::unread::Unread;
 use linux::child::{Child, isolated};
 use linux::{read_some, wait_ready};
@@ -23,6 +24,9 @@ use std::time::{Duration, Instant};
 const READ_DEADLINE: Duration = Duration::from_secs(5);
 /// Number of reads that may hang before nothing more is read.
 const STALLS_MAX: usize = 2;
+/// How long a filesystem may take to tell its size, and all of them together.
+const STATFS_DEADLINE: Duration = Duration::from_millis(250);
+const STATFS_TOTAL: Duration = Duration::from_millis(600);
 /// Maximum length of a request: a path of at most `PATH_MAX`, escaped.
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
@@ -43,6 +47,9 @@ enum Request<'a> {
     Stat {
         path: Cow<'a, str>,
     },
+    Statfs {
+        mount_point: Cow<'a, str>,
+    },
     DmTable,
 }
 
@@ -55,6 +62,7 @@ enum Answer {
     Names(Vec<String>),
     Link(String),
     Stat(Stat),
+    Statfs(statfs::Answer),
     Unread(Unread),
 }
 
@@ -108,41 +116,100 @@ impl Guarded {
     }
 
     fn ask(&self, request: &Request<'_>) -> Result<(Answer, Vec<u8>), Unread> {
-        let mut state = self.state.borrow_mut();
-        if state.stalls >= STALLS_MAX {
+        if self.state.borrow().stalls >= STALLS_MAX {
             return Err(Unread::Failed(format!(
                 "not read, because {STALLS_MAX} reads before it hung"
             )));
         }
-        let mut reading = match state.child.take() {
-            Some(reading) => reading,
-            None => Reading::start(&self.helper)
-                .map_err(|error| Unread::Failed(format!("the reading process: {error}")))?,
-        };
-        match reading.ask(request, Instant::now() + self.deadline) {
-            Ok((Answer::Unread(unread), _)) => {
-                state.child = Some(reading);
-                Err(unread)
-            }
-            Ok(answer) => {
-                state.child = Some(reading);
-                Ok(answer)
-            }
+        let failed = |error: io::Error| Unread::Failed(format!("the reading process: {error}"));
+        let reading = self.reading().map_err(failed)?;
+        match self.ask_child(reading, request, Instant::now() + self.deadline) {
+            Ok((Answer::Unread(unread), _)) => Err(unread),
+            Ok(answer) => Ok(answer),
             Err(no_answer) => {
-                state.stalls += 1;
-                reading.child.kill_or_abandon();
+                self.state.borrow_mut().stalls += 1;
                 Err(match no_answer {
-                    NoAnswer::TimedOut => {
-                        let waited_ms = u64::try_from(self.deadline.as_millis());
-                        Unread::Timeout(waited_ms.unwrap_or(u64::MAX))
-                    }
-                    NoAnswer::Ended(error) => {
-                        Unread::Failed(format!("the reading process: {error}"))
-                    }
+                    NoAnswer::TimedOut => Unread::Timeout(milliseconds(self.deadline)),
+                    NoAnswer::Ended(error) => failed(error),
                 })
             }
         }
     }
+
+    /// Returns the child that waits for a request, or starts one.
+    fn reading(&self) -> io::Result<Reading> {
+        match self.state.borrow_mut().child.take() {
+            Some(reading) => Ok(reading),
+            None => Reading::start(&self.helper),
+        }
+    }
+
+    /// Asks a child, which is given up if it does not answer.
+    fn ask_child(
+        &self,
+        mut reading: Reading,
+        request: &Request<'_>,
+        until: Instant,
+    ) -> Result<(Answer, Vec<u8>), NoAnswer> {
+        let answer = reading.ask(request, until);
+        if answer.is_ok() {
+            self.state.borrow_mut().child = Some(reading);
+        } else {
+            reading.child.kill_or_abandon();
+        }
+        answer
+    }
+
+    /// Returns one JSON line ([`statfs::Answer`]) for each mount point, in order. One that hangs counts as
+    /// no read: the next child asks the others.
+    fn statfs(&self, mount_points: &[String]) -> Vec<u8> {
+        let end = Instant::now() + STATFS_TOTAL;
+        let mut lines = Vec::new();
+        for mount_point in mount_points {
+            let answer = statfs::Answer {
+                mount_point: mount_point.clone(),
+                ..self.statfs_of(mount_point, end)
+            };
+            // Strings and numbers only, so this cannot fail.
+            lines.extend(serde_json::to_vec(&answer).unwrap_or_default());
+            lines.push(b'\n');
+        }
+        lines
+    }
+
+    fn statfs_of(&self, mount_point: &str, end: Instant) -> statfs::Answer {
+        let timed_out = |waited| statfs::Answer {
+            timeout_ms: Some(milliseconds(waited)),
+            ..statfs::Answer::default()
+        };
+        let failed = |error: String| statfs::Answer {
+            error: Some(error),
+            ..statfs::Answer::default()
+        };
+        let now = Instant::now();
+        if now >= end {
+            return timed_out(STATFS_TOTAL);
+        }
+        let reading = match self.reading() {
+            Ok(reading) => reading,
+            Err(error) => return failed(format!("the reading process: {error}")),
+        };
+        let request = Request::Statfs {
+            mount_point: mount_point.into(),
+        };
+        let until = end.min(now + STATFS_DEADLINE);
+        match self.ask_child(reading, &request, until) {
+            Ok((Answer::Statfs(answer), _)) => answer,
+            Ok(_) => failed("the reading process gave another answer".to_owned()),
+            Err(NoAnswer::TimedOut) if until < end => timed_out(STATFS_DEADLINE),
+            Err(NoAnswer::TimedOut) => timed_out(STATFS_TOTAL),
+            Err(NoAnswer::Ended(error)) => failed(format!("the reading process: {error}")),
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Reading {
@@ -261,11 +328,11 @@ impl Source for Guarded {
                 (Answer::Bytes(_), bytes) => Ok(bytes),
                 _ => Err(other_answer()),
             },
+            Command::Statfs { mount_points } => Ok(self.statfs(mount_points)),
             // Each runs in a process of its own, with a timeout.
-            Command::SystemctlShow { .. }
-            | Command::Statfs { .. }
-            | Command::DriveLog { .. }
-            | Command::Journal { .. } => self.live.command(command),
+            Command::SystemctlShow { .. } | Command::DriveLog { .. } | Command::Journal { .. } => {
+                self.live.command(command)
+            }
         }
     }
 }
@@ -307,6 +374,9 @@ fn answer(live: &Live, request: &Request<'_>) -> (Answer, Vec<u8>) {
             .link(path)
             .map(|target| (Answer::Link(target), Vec::new())),
         Request::Stat { path } => live.stat(path).map(|stat| (Answer::Stat(stat), Vec::new())),
+        Request::Statfs { mount_point } => {
+            Ok((Answer::Statfs(super::statfs::ask(mount_point)), Vec::new()))
+        }
     };
     outcome.unwrap_or_else(|unread| (Answer::Unread(unread), Vec::new()))
 }
@@ -404,5 +474,60 @@ mod tests {
             );
         }
         assert!(began.elapsed() < Duration::from_secs(20));
+    }
+
+    fn asked(source: &Guarded, mount_points: &[&str]) -> Vec<statfs::Answer> {
+        let mount_points: Vec<String> = mount_points.iter().map(|&m| m.to_owned()).collect();
+        let command = Command::Statfs {
+            mount_points: mount_points.clone(),
+        };
+        let lines = String::from_utf8(source.command(&command).unwrap()).unwrap();
+        let answers: Vec<statfs::Answer> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let names: Vec<_> = answers.iter().map(|a| a.mount_point.clone()).collect();
+        assert_eq!(names, mount_points, "one answer each, in their order");
+        answers
+    }
+
+    #[test]
+    fn a_hung_filesystem_does_not_affect_the_others() {
+        let script = r#"while read -r request; do case "$request" in
+            *hung*) exec sleep 100;; *bad*) exit 1;; esac
+            printf '{"statfs":{"mount_point":"","usage":{"block_bytes":4096,"size_bytes":8,"free_bytes":4,"available_bytes":2}}}\n'
+            done"#;
+        let source = with_script(script, Duration::from_secs(20));
+        let answers = asked(&source, &["/", "/a b", "/bad", "/hung", "/data"]);
+        for index in [0, 1, 4] {
+            assert!(answers[index].usage.is_some(), "{answers:?}");
+        }
+        assert!(answers[2].error.is_some(), "{answers:?}");
+        assert_eq!((answers[3].timeout_ms, answers[3].usage), (Some(250), None));
+        // Nothing of it counts as a read that hung.
+        assert_eq!(source.state.borrow().stalls, 0);
+    }
+
+    #[test]
+    fn many_hung_filesystems_are_limited_by_the_total_timeout() {
+        let source = with_script("exec sleep 100", Duration::from_secs(20));
+        let begun = Instant::now();
+        let answers = asked(&source, &["/1", "/2", "/3", "/4", "/5"]);
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        let waited: Vec<_> = answers.iter().map(|a| a.timeout_ms).collect();
+        // 250 + 250 + 100 of the 600 ms: the third is cut short (on a busy machine the second).
+        assert_eq!(waited[0], Some(250));
+        assert_eq!(waited[2..], [Some(600), Some(600), Some(600)]);
+    }
+
+    #[test]
+    fn a_child_that_fails_is_an_error_for_all_filesystems() {
+        let no_program = Guarded::new(Vec::new(), Live::default());
+        let garbage = with_script("while read -r r; do echo nonsense; done", READ_DEADLINE);
+        for source in [no_program, with_script("exit 0", READ_DEADLINE), garbage] {
+            for answer in asked(&source, &["/", "/data"]) {
+                assert!(answer.error.is_some() && answer.usage.is_none());
+            }
+        }
     }
 }

@@ -1,7 +1,6 @@
 use super::log_file::read_end_bounded;
 use super::{
-    End, Kind, LIST_NAMES_MAX, Source, Stat, dm_ioctl, drive_log, journal, process, statfs,
-    too_many_names,
+    End, Kind, LIST_NAMES_MAX, Source, Stat, dm_ioctl, drive_log, journal, process, too_many_names,
 };
 use crate::command::Command;
 use crate::parse::systemctl::PROPERTIES;
@@ -9,7 +8,6 @@ use crate::unread::Unread;
 use linux::mount_points::MountPoints;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::cell::OnceCell;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
@@ -34,7 +32,6 @@ const SYSTEMCTL: [&str; 3] = [
 /// respond. So links are resolved here, and nothing on a network or user-space filesystem is accessed.
 #[derive(Debug, Default)]
 pub struct Live {
-    statfs_helper: Option<Vec<OsString>>,
     /// Read once: a pass over the host takes a second.
     mounts: OnceCell<MountPoints>,
 }
@@ -47,18 +44,6 @@ enum LastLink {
 }
 
 impl Live {
-    /// Creates the source. `statfs_helper` is the program, with its arguments, that answers
-    /// [`Command::Statfs`] (a process that accesses a hung filesystem may become unkillable); `None`
-    /// leaves sizes unknown. It gets the mount points on standard input, each terminated by a NUL, and
-    /// writes one line of JSON ([`crate::parse::statfs::Answer`]) for each, in the same order, flushing
-    /// each line.
-    pub fn new(statfs_helper: Option<Vec<OsString>>) -> Self {
-        Self {
-            statfs_helper,
-            mounts: OnceCell::new(),
-        }
-    }
-
     /// Returns the path from the host's root, without links; not found if no file can have that path.
     ///
     /// # Errors
@@ -211,12 +196,10 @@ impl Source for Live {
         match command {
             Command::SystemctlShow { units } => systemctl_show(units),
             Command::DmTable => dm_ioctl::table(),
-            Command::Statfs { mount_points } => match &self.statfs_helper {
-                Some(helper) => Ok(statfs::ask(helper, mount_points)),
-                None => Err(Unread::Failed(
-                    "filesystem sizes were not asked for".to_owned(),
-                )),
-            },
+            // That may hang: only a process that may be given up asks.
+            Command::Statfs { .. } => Err(Unread::Failed(
+                "filesystem sizes were not asked for".to_owned(),
+            )),
             Command::DriveLog { tool, drive } => drive_log::ask(*tool, drive),
             Command::Journal {
                 units,
@@ -307,7 +290,6 @@ mod tests {
         );
         Live {
             mounts: OnceCell::from(MountPoints::parse(mountinfo.as_bytes())),
-            ..Live::default()
         }
     }
 

@@ -17,7 +17,6 @@ mod process;
 mod reader;
 mod resolve;
 mod statfs;
-mod statfs_child;
 #[cfg(test)]
 mod testing;
 
@@ -28,7 +27,6 @@ pub use host_name::static_host_name;
 pub use live::Live;
 pub use log_file::{read_log, whole_log};
 pub use reader::{Reader, Recording};
-pub use statfs_child::answer_mount_points;
 #[cfg(test)]
 pub(crate) use testing::MemorySource;
 

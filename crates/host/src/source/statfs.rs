@@ -1,263 +1,91 @@
-//! Queries the sizes of filesystems in a child process, since a hung one (a dead NFS server, a
-//! stuck FUSE daemon) makes the querying process unkillable.
+//! Sizes and geometry of filesystems.
 
 use crate::parse::statfs::Answer;
-use linux::child::isolated;
-use linux::helper::{Helper, Line};
-use std::ffi::OsString;
-use std::time::{Duration, Instant};
+use facts::host::{FsGeometry, FsUsage};
+use rustix::fd::AsFd;
+use std::io;
 
-/// How long the helper may be silent before the current mount counts as hung.
-const STALL: Duration = Duration::from_millis(250);
-/// Total timeout for all mounts.
-const TOTAL: Duration = Duration::from_millis(600);
+/// `XFS_SUPER_MAGIC` (`linux/magic.h`).
+const XFS_MAGIC: u64 = 0x5846_5342;
+/// `EXT4_SUPER_MAGIC`, which ext2 and ext3 share.
+const EXT4_MAGIC: u64 = 0xef53;
 
-/// Returns one JSON line ([`Answer`]) for each mount point, in order; for those that do not answer,
-/// a line with `timeout_ms` or `error`.
-///
-/// `helper` is a program with its arguments. It gets the mount points on standard input, each
-/// terminated by a NUL, and writes their answers in this order, flushing each line.
-pub(super) fn ask(helper: &[OsString], mount_points: &[String]) -> Vec<u8> {
-    let end = Instant::now() + TOTAL;
-    let mut answers = Answers {
-        mount_points,
-        next: 0,
-        lines: Vec::new(),
+/// Asks one filesystem. One that hangs (a dead NFS server, a stuck FUSE daemon) makes the process unkillable.
+pub(super) fn ask(mount_point: &str) -> Answer {
+    let mut answer = Answer {
+        mount_point: mount_point.to_owned(),
+        ..Answer::default()
     };
-    while answers.next < mount_points.len() && Instant::now() < end {
-        if let Err(why) = ask_rest(helper, &mut answers, end) {
-            while answers.next < mount_points.len() {
-                answers.fail(&why);
-            }
-        }
-    }
-    while answers.next < mount_points.len() {
-        answers.time_out(TOTAL);
-    }
-    answers.lines
-}
-
-struct Answers<'m> {
-    mount_points: &'m [String],
-    /// Index of the next mount point to be answered.
-    next: usize,
-    lines: Vec<u8>,
-}
-
-impl Answers<'_> {
-    fn push(&mut self, line: &[u8]) {
-        self.lines.extend_from_slice(line);
-        self.lines.push(b'\n');
-        self.next += 1;
-    }
-
-    fn push_for(&mut self, timeout_ms: Option<u64>, error: Option<String>) {
-        let answer = Answer {
-            mount_point: self.mount_points[self.next].clone(),
-            usage: None,
-            geometry: None,
-            timeout_ms,
-            error,
-        };
-        // Strings and numbers only, so this cannot fail.
-        let line = serde_json::to_vec(&answer).unwrap_or_default();
-        self.push(&line);
-    }
-
-    fn time_out(&mut self, waited: Duration) {
-        self.push_for(u64::try_from(waited.as_millis()).ok(), None);
-    }
-
-    fn fail(&mut self, why: &str) {
-        self.push_for(None, Some(why.to_owned()));
-    }
-
-    /// Accepts a line from the helper if it answers the current mount point.
-    fn accept(&mut self, line: &[u8]) -> bool {
-        let fits = serde_json::from_slice::<Answer>(line)
-            .is_ok_and(|answer| answer.mount_point == self.mount_points[self.next]);
-        if fits {
-            self.push(line);
-        }
-        fits
-    }
-}
-
-/// Starts one helper for the remaining mount points, and follows it until it is done, hangs or
-/// exits.
-///
-/// # Errors
-/// If starting another helper would not help.
-fn ask_rest(helper: &[OsString], answers: &mut Answers<'_>, end: Instant) -> Result<(), String> {
-    let Some((program, arguments)) = helper.split_first() else {
-        return Err("no statfs helper was named".to_owned());
-    };
-    let mut input = Vec::new();
-    for mount_point in &answers.mount_points[answers.next..] {
-        input.extend_from_slice(mount_point.as_bytes());
-        input.push(0);
-    }
-    let mut helper = Helper::start(isolated(program).args(arguments), input)
-        .map_err(|error| format!("the statfs helper could not be started: {error}"))?;
-    let first = answers.next;
-    let outcome = loop {
-        if answers.next == answers.mount_points.len() {
-            break Ok(());
-        }
-        let stalled = Instant::now() + STALL;
-        match helper.next_line(stalled.min(end)) {
-            Line::Text(line) if answers.accept(&line) => {}
-            Line::Text(_) | Line::TooLong => {
-                break Err("the statfs helper wrote something else than an answer".to_owned());
-            }
-            Line::Closed if answers.next == first => {
-                break Err("the statfs helper ended without an answer".to_owned());
-            }
-            Line::Closed => {
-                answers.fail("the statfs helper ended while it asked this filesystem");
-                break Ok(());
-            }
-            Line::TimedOut if stalled <= end => {
-                answers.time_out(STALL);
-                break Ok(());
-            }
-            // The total timeout has expired.
-            Line::TimedOut => break Ok(()),
+    let stat = match rustix::fs::statfs(mount_point) {
+        Ok(stat) => stat,
+        Err(error) => {
+            answer.error = Some(io::Error::from(error).to_string());
+            return answer;
         }
     };
-    helper.abandon();
-    outcome
+    // The fields have other types on other architectures; an i128 can hold all of them.
+    let number = |value: i128| u64::try_from(value).unwrap_or(0);
+    let fs_type = number(i128::from(stat.f_type) & 0xffff_ffff);
+    let block = number(i128::from(stat.f_bsize));
+    let fragment = number(i128::from(stat.f_frsize));
+    // Counted in fragments if the filesystem reports their size: statvfs(3).
+    let block_bytes = if fragment > 0 { fragment } else { block };
+    answer.usage = Some(FsUsage {
+        block_bytes,
+        size_bytes: stat.f_blocks.saturating_mul(block_bytes),
+        free_bytes: stat.f_bfree.saturating_mul(block_bytes),
+        available_bytes: stat.f_bavail.saturating_mul(block_bytes),
+    });
+    match fs_type {
+        XFS_MAGIC => match ask_xfs(mount_point) {
+            Ok(geometry) => answer.geometry = Some(geometry),
+            Err(error) => answer.error = Some(error.to_string()),
+        },
+        EXT4_MAGIC => {
+            answer.geometry = Some(FsGeometry::Ext4 {
+                block_bytes,
+                // One block of bitmap, eight blocks per byte.
+                group_bytes: block_bytes.saturating_mul(block_bytes).saturating_mul(8),
+            });
+        }
+        _ => {}
+    }
+    answer
+}
+
+fn ask_xfs(mount_point: &str) -> io::Result<FsGeometry> {
+    let directory = std::fs::File::open(mount_point)?;
+    let geometry = linux::xfs::geometry(directory.as_fd())?;
+    let block_bytes = u64::from(geometry.block_bytes);
+    Ok(FsGeometry::Xfs {
+        block_bytes,
+        group_blocks: u64::from(geometry.ag_blocks),
+        groups: u64::from(geometry.ag_count),
+        stripe_unit_bytes: u64::from(geometry.stripe_unit).saturating_mul(block_bytes),
+        stripe_width_bytes: u64::from(geometry.stripe_width).saturating_mul(block_bytes),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    /// A helper in shell: `body` is run for each mount point in `$m`.
-    fn helper(directory: &tempfile::TempDir, body: &str) -> Vec<OsString> {
-        let path = directory.path().join("helper.sh");
-        let script =
-            format!("#!/bin/sh\ntr '\\000' '\\n' | while IFS= read -r m; do\n{body}\ndone\n");
-        std::fs::write(&path, script).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
-        // Through sh: running a file that was just written can fail with ETXTBSY while another
-        // test's child still has it open.
-        vec!["/bin/sh".into(), path.into()]
-    }
-
-    const ANSWER: &str = r#"printf '{"mount_point":"%s","usage":{"block_bytes":4096,"size_bytes":8,"free_bytes":4,"available_bytes":2}}\n' "$m""#;
-
-    fn asked(helper: &[OsString], mount_points: &[&str]) -> Vec<Answer> {
-        let mount_points: Vec<String> = mount_points.iter().map(|&m| m.to_owned()).collect();
-        let lines = ask(helper, &mount_points);
-        let answers: Vec<Answer> = String::from_utf8(lines)
-            .unwrap()
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
-        let names: Vec<_> = answers.iter().map(|a| a.mount_point.clone()).collect();
-        assert_eq!(names, mount_points, "one answer each, in their order");
-        answers
-    }
 
     #[test]
-    fn every_mount_point_is_answered() {
-        let directory = tempfile::tempdir().unwrap();
-        let helper = helper(&directory, ANSWER);
-        let answers = asked(&helper, &["/", "/a b", "/data"]);
-        assert!(
-            answers
-                .iter()
-                .all(|a| a.usage.is_some_and(|u| u.size_bytes == 8)),
-            "{answers:?}"
-        );
-    }
-
-    #[test]
-    fn the_helper_does_not_inherit_our_environment() {
-        // Cargo sets this for tests, as users set TRIMTAB_PASSWORD.
-        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
-        let directory = tempfile::tempdir().unwrap();
-        let body = format!("[ -n \"$CARGO_MANIFEST_DIR\" ] && exit 1\n{ANSWER}");
-        let helper = helper(&directory, &body);
-        let answers = asked(&helper, &["/"]);
-        assert!(answers[0].usage.is_some(), "{answers:?}");
-    }
-
-    #[test]
-    fn a_hung_mount_does_not_affect_the_others() {
-        let directory = tempfile::tempdir().unwrap();
-        let body = format!("[ \"$m\" = /hung ] && sleep 30\n{ANSWER}");
-        let helper = helper(&directory, &body);
-        let begun = Instant::now();
-        let answers = asked(&helper, &["/", "/hung", "/data"]);
-        assert!(begun.elapsed() < Duration::from_secs(20));
-        assert_eq!(answers[1].timeout_ms, Some(250));
-        assert_eq!(answers[1].usage, None);
-        assert!(answers[0].usage.is_some(), "{answers:?}");
-        assert!(answers[2].usage.is_some(), "{answers:?}");
-    }
-
-    #[test]
-    fn many_hung_mounts_are_limited_by_the_total_timeout() {
-        let directory = tempfile::tempdir().unwrap();
-        let helper = helper(&directory, "sleep 30");
-        let begun = Instant::now();
-        let answers = asked(&helper, &["/1", "/2", "/3", "/4", "/5"]);
-        assert!(begun.elapsed() < Duration::from_secs(20));
-        let waited: Vec<_> = answers.iter().map(|a| a.timeout_ms).collect();
-        // 250 + 250 + 100 of the 600 ms: the third is cut short (on a busy machine the second).
-        assert_eq!(waited[0], Some(250));
-        assert_eq!(waited[2..], [Some(600), Some(600), Some(600)]);
-    }
-
-    #[test]
-    fn garbage_is_not_an_answer() {
-        let directory = tempfile::tempdir().unwrap();
-        for garbage in ["echo nonsense", "echo '{\"mount_point\":\"/other\"}'"] {
-            let helper = helper(&directory, garbage);
-            let answers = asked(&helper, &["/", "/data"]);
-            for answer in answers {
-                assert!(answer.error.is_some_and(|e| e.contains("something else")));
-            }
+    fn sizes_are_those_of_statvfs() {
+        let answer = ask("/");
+        let usage = answer.usage.unwrap();
+        assert!(usage.size_bytes > 0 && usage.free_bytes <= usage.size_bytes);
+        assert!(usage.available_bytes <= usage.free_bytes && usage.block_bytes >= 512);
+        let missing = ask("/proc/no-such-mount");
+        assert!(missing.usage.is_none() && missing.error.is_some());
+        let statvfs = rustix::fs::statvfs("/").unwrap();
+        assert_eq!(usage.size_bytes, statvfs.f_blocks * statvfs.f_frsize);
+        if let Some(FsGeometry::Ext4 {
+            group_bytes,
+            block_bytes: 4096,
+        }) = answer.geometry
+        {
+            assert_eq!(group_bytes, 128 << 20);
         }
-        let binary = ["/bin/sh", "-c", "exec head -c 300000 /dev/urandom"].map(OsString::from);
-        for answer in asked(&binary, &["/", "/data"]) {
-            assert!(answer.usage.is_none() && answer.error.is_some());
-        }
-    }
-
-    #[test]
-    fn a_helper_that_dies_on_one_mount_is_restarted() {
-        let directory = tempfile::tempdir().unwrap();
-        let body = format!("[ \"$m\" = /bad ] && exit 1\n{ANSWER}");
-        let helper = helper(&directory, &body);
-        let answers = asked(&helper, &["/", "/bad", "/data"]);
-        assert!(
-            answers[1]
-                .error
-                .as_ref()
-                .is_some_and(|e| e.contains("ended"))
-        );
-        assert!(answers[2].usage.is_some(), "{answers:?}");
-    }
-
-    #[test]
-    fn a_helper_that_fails_is_an_error_for_all_mounts() {
-        for helper in [
-            vec!["/nonexistent".into()],
-            vec!["/bin/true".into()],
-            vec![],
-        ] {
-            for answer in asked(&helper, &["/", "/data"]) {
-                assert!(answer.error.is_some());
-            }
-        }
-    }
-
-    #[test]
-    fn no_mount_points_start_no_helper() {
-        assert!(ask(&["/nonexistent".into()], &[]).is_empty());
     }
 }

@@ -31,13 +31,6 @@ pub fn terminal(page: &Page, options: &Terminal) -> String {
     sheet.out
 }
 
-/// Renders blocks without a page around them, for output that a command appends later.
-pub fn terminal_blocks(list: &[Block], options: &Terminal) -> String {
-    let mut sheet = Sheet::new(options);
-    blocks(&mut sheet, list);
-    sheet.out
-}
-
 fn blocks(sheet: &mut Sheet, list: &[Block]) {
     let mut before: Option<&Block> = None;
     for (index, block) in list.iter().enumerate() {

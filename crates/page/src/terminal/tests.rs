@@ -9,6 +9,12 @@ fn narrow() -> Terminal {
     }
 }
 
+fn terminal_blocks(list: &[Block], options: &Terminal) -> String {
+    let mut sheet = Sheet::new(options);
+    blocks(&mut sheet, list);
+    sheet.out
+}
+
 fn shown(block: impl Into<Block>) -> String {
     terminal_blocks(&[block.into()], &narrow())
 }

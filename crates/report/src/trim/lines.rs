@@ -121,7 +121,6 @@ pub fn plan(plan: &Plan<'_>) -> Value {
                 "is_leaf": layer.is_leaf,
                 "discard": layer.limits,
                 "expected_bytes_max": layer.bytes_max,
-                "lowered_to_bytes": layer.lowered_to_bytes,
             })
         })
         .collect();
@@ -152,7 +151,6 @@ pub fn plan(plan: &Plan<'_>) -> Value {
         "estimated_from": basis,
         "last_trim_at": forecast.last_trim.as_ref().map(|(at, _)| at),
         "last_trim_by": forecast.last_trim.as_ref().map(|(_, by)| by),
-        "max_request_bytes": request.max_request_bytes,
         "require_green": request.green_cluster,
         "probes": request.probes,
         "resumes": forecast.checkpoint.as_ref().map(|checkpoint| json!({

@@ -164,7 +164,6 @@ fn mapping(index: u32, name: &str, target_type: &str, below: &[&str]) -> BlockDe
             target_type: target_type.to_owned(),
             devices: Vec::new(),
             options: Vec::new(),
-            cipher: None,
             chunk_bytes: None,
             stripes: None,
         }]),

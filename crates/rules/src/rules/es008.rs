@@ -61,6 +61,103 @@ const REFRESH_KEY: &str = "index.refresh_interval";
 const DURABILITY_KEY: &str = "index.translog.durability";
 const SHARED: &str = "/_all/_settings";
 
+/// A value of an index setting that is worth a finding.
+struct IndexCheck {
+    key: &'static str,
+    is_found: fn(&str) -> bool,
+    severity: Severity,
+    /// What goes on in the open indices that have it.
+    title: &'static str,
+    why: &'static str,
+    /// The remedy, the value that it sets, and what that costs (nothing if empty).
+    remedy: &'static str,
+    value: &'static str,
+    risk: &'static str,
+    /// The value before, where taking the remedy back makes sense.
+    before: Option<&'static str>,
+}
+
+/// Right on hard disks.
+const ONE_THREAD: IndexCheck = IndexCheck {
+    key: THREADS_KEY,
+    is_found: |value| threads(value) == Some(1),
+    severity: Severity::Warning,
+    title: "one merge thread on flash",
+    why: "One thread is the advice for hard disks. On flash it cannot keep up with indexing: \
+          segments pile up until the server holds indexing up.",
+    remedy: "Reset the setting: the default fits flash.",
+    value: "null",
+    risk: "Merges then take more CPU and I/O at a time.",
+    before: None,
+};
+
+/// The default of 1s, set explicitly: worth a finding where servers know idle shards.
+const SET_TO_DEFAULT: IndexCheck = IndexCheck {
+    key: REFRESH_KEY,
+    is_found: |value| Refresh::of(value) == Refresh::Default,
+    severity: Severity::Info,
+    title: "idle shards keep refreshing",
+    why: "The interval is set to its own default of 1s. Left unset, a shard that nobody searches for 30 \
+          seconds stops refreshing, which makes indexing cheaper; set, it goes on every second.",
+    remedy: "Reset the setting.",
+    value: "null",
+    risk: "The first search after a pause waits for a refresh.",
+    before: Some("\"1s\""),
+};
+
+/// Checks that need nothing but the setting.
+const CHECKS: &[IndexCheck] = &[
+    IndexCheck {
+        key: THROTTLE_KEY,
+        is_found: |value| value == "false",
+        severity: Severity::Info,
+        title: "merges are not throttled",
+        why: "By default merges write no faster than indexing requires. Without throttling a large \
+              merge takes all the bandwidth of the drives, and searches wait.",
+        remedy: "Reset the setting, unless you measured that it helps.",
+        value: "null",
+        risk: "",
+        before: None,
+    },
+    IndexCheck {
+        key: REFRESH_KEY,
+        is_found: |value| Refresh::of(value) == Refresh::Off,
+        severity: Severity::Warning,
+        title: "refresh is switched off",
+        why: "Searches do not find new documents until somebody requests a refresh. That is right \
+              during a bulk load, and often forgotten afterwards.",
+        remedy: "Reset it when the load is done.",
+        value: "null",
+        risk: "",
+        before: Some("\"-1\""),
+    },
+    IndexCheck {
+        key: REFRESH_KEY,
+        is_found: |value| Refresh::of(value) == Refresh::Hasty,
+        severity: Severity::Warning,
+        title: "several refreshes a second",
+        why: "Each refresh writes a segment, and each segment has to be merged: with many small \
+              ones the drives are mostly busy merging.",
+        remedy: "Refresh less often: 30s if searches can wait that long.",
+        value: "\"30s\"",
+        risk: "Searches find new documents that much later.",
+        before: None,
+    },
+    IndexCheck {
+        key: DURABILITY_KEY,
+        is_found: |value| value.eq_ignore_ascii_case("async"),
+        severity: Severity::Info,
+        title: "acknowledged writes may be lost",
+        why: "With durability async a write is acknowledged before it is on disk. A power failure or a \
+              crash of the host loses the last 5 seconds (index.translog.sync_interval), on all copies \
+              if they share the power supply. In return each request is spared a flush of the drive.",
+        remedy: "If lost data cannot be sent again, reset the setting.",
+        value: "null",
+        risk: "Each request then waits for a flush: small requests become slower, bulk requests hardly.",
+        before: Some("\"async\""),
+    },
+];
+
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     if cx.settings_or_skip(&RULE, out).is_some() {
         left_over(cx, out);
@@ -69,10 +166,54 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         return;
     };
     merge_threads(cx, settings, out);
-    merge_throttle(cx, settings, out);
-    refresh(cx, settings, out);
-    durability(cx, settings, out);
+    let knows_idle = cx.elasticsearch().is_none() || cx.is_elasticsearch_from(7, 0);
+    let checks = CHECKS.iter().chain(knows_idle.then_some(&SET_TO_DEFAULT));
+    out.findings
+        .extend(checks.filter_map(|check| by_value(cx, settings, check)));
     store_throttle(cx, settings, out);
+}
+
+/// Returns the finding about the open indices with a value; `None` if there are none.
+fn by_value(
+    cx: &ClusterContext<'_>,
+    settings: &IndexSettings,
+    check: &IndexCheck,
+) -> Option<Finding> {
+    let found = in_open(settings, check.key, check.is_found);
+    if found.is_empty() {
+        return None;
+    }
+    let open = found
+        .iter()
+        .fold(0, |sum: u64, value| sum.saturating_add(value.open));
+    let title = format!(
+        "{} in {}",
+        check.title,
+        units::count::counted(open, "open index", "open indices")
+    );
+    let mut finding = about_indices(cx, check.severity, check.key, &found, title, check.why);
+    let remedy = for_all(cx, check.remedy, check.key, check.value, check.risk);
+    finding.remedy.push(match check.before {
+        Some(before) => remedy.undo(put_for_all(cx, check.key, before)),
+        None => remedy,
+    });
+    Some(finding)
+}
+
+/// Returns the values of a setting that are found and that open indices have.
+fn in_open<'s>(
+    settings: &'s IndexSettings,
+    key: &'s str,
+    is_found: impl Fn(&str) -> bool,
+) -> Vec<&'s IndexSetting> {
+    settings
+        .of(key)
+        .filter(|value| value.open > 0 && is_found(&value.value))
+        .collect()
+}
+
+fn threads(value: &str) -> Option<u64> {
+    value.trim().parse().ok()
 }
 
 /// Creates a finding about values of an index setting, with the values as evidence.
@@ -100,12 +241,6 @@ fn about_indices(
     finding
 }
 
-/// Returns the number of open indices that have one of these values.
-fn open(values: &[&IndexSetting]) -> u64 {
-    let counts = values.iter().map(|value| value.open);
-    counts.fold(0, u64::saturating_add)
-}
-
 /// Returns the command that sets a value for all indices, with its downside. The text says that it affects
 /// all of them, because it is shown without the command as well.
 fn for_all(cx: &ClusterContext<'_>, text: &str, key: &str, value: &str, price: &str) -> Remedy {
@@ -113,7 +248,7 @@ fn for_all(cx: &ClusterContext<'_>, text: &str, key: &str, value: &str, price: &
         format!(
             "{text} `PUT {SHARED}` changes all indices: name yours in place of _all to change only them."
         ),
-        cx.put(SHARED, &format!("{{\n  \"{key}\": {value}}}")),
+        put_for_all(cx, key, value),
     );
     if price.is_empty() {
         remedy
@@ -122,21 +257,17 @@ fn for_all(cx: &ClusterContext<'_>, text: &str, key: &str, value: &str, price: &
     }
 }
 
+fn put_for_all(cx: &ClusterContext<'_>, key: &str, value: &str) -> String {
+    cx.put(SHARED, &format!("{{\n  \"{key}\": {value}}}"))
+}
+
 fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outcome) {
-    let number = |value: &IndexSetting| value.value.trim().parse::<u64>().ok();
-    let explicit: Vec<&IndexSetting> = settings.of(THREADS_KEY).collect();
-    let one: Vec<&IndexSetting> = explicit
-        .iter()
-        .copied()
-        .filter(|value| value.open > 0 && number(value) == Some(1))
-        .collect();
-    let several: Vec<&IndexSetting> = explicit
-        .iter()
-        .copied()
-        .filter(|value| value.open > 0 && number(value).is_some_and(|threads| threads > 1))
-        .collect();
+    let several = in_open(settings, THREADS_KEY, |value| {
+        threads(value).is_some_and(|threads| threads > 1)
+    });
     match drives::of(cx) {
         Drives::Unknown(why) => {
+            let one = in_open(settings, THREADS_KEY, ONE_THREAD.is_found);
             if !one.is_empty() || !several.is_empty() {
                 out.skipped.push(Skipped::new(
                     format!("{} for {THREADS_KEY}", RULE.id),
@@ -145,28 +276,11 @@ fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Ou
                 ));
             }
         }
-        Drives::Flash if !one.is_empty() => {
-            let mut finding = about_indices(
-                cx,
-                Severity::Warning,
-                THREADS_KEY,
-                &one,
-                format!(
-                    "one merge thread on flash in {}",
-                    units::count::counted(open(&one), "open index", "open indices")
-                ),
-                "One thread is the advice for hard disks. On flash it cannot keep up with indexing: \
-                 segments pile up until the server holds indexing up.",
-            );
-            finding.evidence.extend(drives::evidence(cx));
-            finding.remedy.push(for_all(
-                cx,
-                "Reset the setting: the default fits flash.",
-                THREADS_KEY,
-                "null",
-                "Merges then take more CPU and I/O at a time.",
-            ));
-            out.findings.push(finding);
+        Drives::Flash => {
+            if let Some(mut finding) = by_value(cx, settings, &ONE_THREAD) {
+                finding.evidence.extend(drives::evidence(cx));
+                out.findings.push(finding);
+            }
         }
         Drives::Rotating => {
             // The default is half the number of CPUs, at most 4.
@@ -194,159 +308,18 @@ fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Ou
             ));
             finding.evidence.extend(drives::evidence(cx));
             finding.remedy.push(
-                for_all(cx, "Use one thread on hard disks.", THREADS_KEY, "1", "Under heavy indexing, writes may then wait for merges: watch the indexing rate.")
-                    .undo(cx.put(SHARED, &format!("{{\n  \"{THREADS_KEY}\": null}}"))),
+                for_all(
+                    cx,
+                    "Use one thread on hard disks.",
+                    THREADS_KEY,
+                    "1",
+                    "Under heavy indexing, writes may then wait for merges: watch the indexing rate.",
+                )
+                .undo(put_for_all(cx, THREADS_KEY, "null")),
             );
             out.findings.push(finding);
         }
-        Drives::Flash => {}
     }
-}
-
-fn merge_throttle(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outcome) {
-    let off: Vec<&IndexSetting> = settings
-        .of(THROTTLE_KEY)
-        .filter(|value| value.open > 0 && value.value == "false")
-        .collect();
-    if off.is_empty() {
-        return;
-    }
-    let mut finding = about_indices(
-        cx,
-        Severity::Info,
-        THROTTLE_KEY,
-        &off,
-        format!(
-            "merges are not throttled in {}",
-            units::count::counted(open(&off), "open index", "open indices")
-        ),
-        "By default merges write no faster than indexing requires. Without throttling a large \
-         merge takes all the bandwidth of the drives, and searches wait.",
-    );
-    finding.remedy.push(for_all(
-        cx,
-        "Reset the setting, unless you measured that it helps.",
-        THROTTLE_KEY,
-        "null",
-        "",
-    ));
-    out.findings.push(finding);
-}
-
-fn refresh(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outcome) {
-    let of = |refresh: Refresh| -> Vec<&IndexSetting> {
-        settings
-            .of(REFRESH_KEY)
-            .filter(|value| value.open > 0 && Refresh::of(&value.value) == refresh)
-            .collect()
-    };
-    let off = of(Refresh::Off);
-    if !off.is_empty() {
-        let mut finding = about_indices(
-            cx,
-            Severity::Warning,
-            REFRESH_KEY,
-            &off,
-            format!(
-                "refresh is switched off in {}",
-                units::count::counted(open(&off), "open index", "open indices")
-            ),
-            "Searches do not find new documents until somebody requests a refresh. That is right \
-             during a bulk load, and often forgotten afterwards.",
-        );
-        finding.remedy.push(
-            for_all(
-                cx,
-                "Reset it when the load is done.",
-                REFRESH_KEY,
-                "null",
-                "",
-            )
-            .undo(cx.put(SHARED, &format!("{{\n  \"{REFRESH_KEY}\": \"-1\"}}"))),
-        );
-        out.findings.push(finding);
-    }
-    let hasty = of(Refresh::Hasty);
-    if !hasty.is_empty() {
-        let mut finding = about_indices(
-            cx,
-            Severity::Warning,
-            REFRESH_KEY,
-            &hasty,
-            format!(
-                "several refreshes a second in {}",
-                units::count::counted(open(&hasty), "open index", "open indices")
-            ),
-            "Each refresh writes a segment, and each segment has to be merged: with many small \
-             ones the drives are mostly busy merging.",
-        );
-        finding.remedy.push(for_all(
-            cx,
-            "Refresh less often: 30s if searches can wait that long.",
-            REFRESH_KEY,
-            "\"30s\"",
-            "Searches find new documents that much later.",
-        ));
-        out.findings.push(finding);
-    }
-    let explicit = of(Refresh::Default);
-    let knows_idle = cx.elasticsearch().is_none() || cx.is_elasticsearch_from(7, 0);
-    if knows_idle && !explicit.is_empty() {
-        let mut finding = about_indices(
-            cx,
-            Severity::Info,
-            REFRESH_KEY,
-            &explicit,
-            format!(
-                "idle shards keep refreshing in {}",
-                units::count::counted(open(&explicit), "open index", "open indices")
-            ),
-            "The interval is set to its own default of 1s. Left unset, a shard that nobody \
-             searches for 30 \
-             seconds stops refreshing, which makes indexing cheaper; set, it goes on every second.",
-        );
-        finding.remedy.push(
-            for_all(
-                cx,
-                "Reset the setting.",
-                REFRESH_KEY,
-                "null",
-                "The first search after a pause waits for a refresh.",
-            )
-            .undo(cx.put(SHARED, &format!("{{\n  \"{REFRESH_KEY}\": \"1s\"}}"))),
-        );
-        out.findings.push(finding);
-    }
-}
-
-fn durability(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outcome) {
-    let is_async = |value: &&IndexSetting| value.value.eq_ignore_ascii_case("async");
-    let found: Vec<&IndexSetting> = settings
-        .of(DURABILITY_KEY)
-        .filter(|value| value.open > 0)
-        .filter(is_async)
-        .collect();
-    if found.is_empty() {
-        return;
-    }
-    let mut finding = about_indices(
-        cx,
-        Severity::Info,
-        DURABILITY_KEY,
-        &found,
-        format!(
-            "acknowledged writes may be lost in {}",
-            units::count::counted(open(&found), "open index", "open indices")
-        ),
-        "With durability async a write is acknowledged before it is on disk. A power failure or a \
-         crash of the host loses the last 5 seconds (index.translog.sync_interval), on all copies \
-         if they share the power supply. In return each request is spared a flush of the drive.",
-    );
-    finding.remedy.push(
-        for_all(cx, "If lost data cannot be sent again, reset the setting.", DURABILITY_KEY, "null", "Each request then waits for a flush: small requests become slower, bulk requests hardly.")
-        .undo(cx.put(SHARED, &format!("{{\n  \"{DURABILITY_KEY}\": \"async\"}}"))),
-    );
-    out.findings.push(finding);
 }
 
 /// Reports store throttling of indices, which no supported version has.

@@ -8,7 +8,6 @@ pub(crate) mod es005;
 pub(crate) mod es006;
 pub(crate) mod es007;
 pub(crate) mod es008;
-pub(crate) mod es009;
 pub(crate) mod es010;
 pub(crate) mod es011;
 pub(crate) mod es012;

@@ -121,9 +121,7 @@ impl<'a> TrimCommand<'a> {
         let mut words = rest.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
-                "--dry-run" | "-n" | "--status" | "--cancel" | "--restore-limits" | "--schema" => {
-                    return None;
-                }
+                "--dry-run" | "-n" | "--status" | "--cancel" | "--schema" => return None,
                 "--all" => all = true,
                 option if TRIM_OPTIONS_WITH_VALUE.contains(&option) => {
                     words.next();
@@ -180,7 +178,6 @@ pub const TRIM_OPTIONS_WITH_VALUE: &[&str] = &[
     "--max-latency",
     "--deadline",
     "--rate",
-    "--max-request",
     "--accept-stall",
     "--probe",
     "--require-green",

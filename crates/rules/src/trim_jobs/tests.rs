@@ -314,8 +314,8 @@ fn paced_trims_are_distinguished_from_whole_ones() {
         let other = Reach::Missed(Miss::NotNamed);
         assert_eq!(reach(two_mounts(), line, "/"), other, "{line}");
     }
-    let restore = command("trimtab trim --restore-limits", "etc/cron.d/t:1");
-    assert!(TrimCommand::parse(&restore).is_none());
+    let status = command("trimtab trim --status", "etc/cron.d/t:1");
+    assert!(TrimCommand::parse(&status).is_none());
 }
 
 #[test]

@@ -335,6 +335,8 @@ fn other_drop_ins_override_or_have_options() {
     let kept = OtherDropIn::Options(vec!["--max-latency 5ms".to_owned()]);
     assert_eq!(other_drop_in("override.conf", options), kept);
     assert_eq!(other_drop_in("zz.conf", options), OtherDropIn::Overrides);
+    let removed = "Environment=\"TRIMTAB_TRIM_OPTIONS=--max-request 16MiB --max-latency 5ms\"\n";
+    assert_eq!(other_drop_in("override.conf", removed), kept);
     let delay = "[Timer]\nRandomizedDelaySec=2h\n";
     assert_eq!(
         other_drop_in("override.conf", delay),

@@ -291,7 +291,8 @@ pub(super) fn kept_options(job: &Job) -> Vec<String> {
 
 /// Of the options of a paced trim, those that the plan does not set itself, each with its value.
 fn kept_trim_options(words: &[String]) -> Vec<String> {
-    const SET: [&str; 3] = ["--window", "--tz", "--deadline"];
+    // The last one is an option of 0.2.0, which a pass refuses now.
+    const LEFT_OUT: [&str; 4] = ["--window", "--tz", "--deadline", "--max-request"];
     let mut kept = Vec::new();
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
@@ -303,7 +304,7 @@ fn kept_trim_options(words: &[String]) -> Vec<String> {
         }
         let takes_value = crate::trim_jobs::TRIM_OPTIONS_WITH_VALUE.contains(&name);
         let value = joined.or_else(|| takes_value.then(|| words.next()).flatten());
-        if SET.contains(&name) {
+        if LEFT_OUT.contains(&name) {
             continue;
         }
         kept.push(value.map_or_else(|| name.to_owned(), |value| format!("{name} {value}")));

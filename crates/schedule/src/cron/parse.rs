@@ -263,8 +263,8 @@ mod tests {
                 "{word}"
             );
         }
-        assert!(spec("@hourly").is_wildcard());
-        assert!(!spec("@daily").is_wildcard());
+        assert!(spec("@hourly").wildcard);
+        assert!(!spec("@daily").wildcard);
     }
 
     #[test]
@@ -275,9 +275,9 @@ mod tests {
         assert!(!spec("0 0 */2 * 5").either_day, "*/2 starts with a star");
         assert!(!spec("0 0 13 * */2").either_day);
         assert!(spec("0 0 1-31/2 * 5").either_day);
-        assert!(spec("*/10 3 * * *").is_wildcard());
-        assert!(spec("30 */2 * * *").is_wildcard());
-        assert!(!spec("0-59 3 * * *").is_wildcard());
+        assert!(spec("*/10 3 * * *").wildcard);
+        assert!(spec("30 */2 * * *").wildcard);
+        assert!(!spec("0-59 3 * * *").wildcard);
     }
 
     #[test]

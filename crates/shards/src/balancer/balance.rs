@@ -15,12 +15,9 @@ const MOST_TIES: usize = 8;
 impl Balancer<'_, '_> {
     /// Evens out the weights, index by index, if any copy may move at all.
     pub(super) fn balance(&mut self) {
-        if self.round.has_pending_fetch
-            || self.round.can_rebalance_cluster(&mut NoReasons) != Verdict::Yes
+        if self.round.can_rebalance_cluster(&mut NoReasons) != Verdict::Yes
             || self.model.node_count() < 2
-            || (self.round.deciders.engine.takes_proofs()
-                && self.loads.is_none()
-                && self.is_balanced())
+            || (self.loads.is_none() && self.is_balanced())
         {
             return;
         }

@@ -25,14 +25,6 @@ pub enum Outcome {
     No,
     /// The copy could go there, but the balance would not improve.
     WorseBalance,
-    /// Nodes have not yet reported which copies they hold.
-    AwaitingInfo,
-    /// Allocation is delayed until a node comes back.
-    AllocationDelayed,
-    /// No copy suitable as the primary was found.
-    NoValidShardCopy,
-    /// No attempt was made.
-    NoAttempt,
 }
 
 impl Outcome {
@@ -44,10 +36,6 @@ impl Outcome {
             Outcome::Throttled => "throttled",
             Outcome::No => "no",
             Outcome::WorseBalance => "worse_balance",
-            Outcome::AwaitingInfo => "awaiting_info",
-            Outcome::AllocationDelayed => "allocation_delayed",
-            Outcome::NoValidShardCopy => "no_valid_shard_copy",
-            Outcome::NoAttempt => "no_attempt",
         }
     }
 }
@@ -83,8 +71,6 @@ pub struct NodeResult {
 pub struct AllocateDecision {
     /// Why it is not allocated; `None` if it can be.
     pub status: Option<AllocationStatus>,
-    /// The node it would go to, now or, if throttled, later.
-    pub target: Option<NodeIndex>,
     /// Whether it may be allocated at all, on any node.
     pub anywhere: Decision,
     /// The nodes, best first.
@@ -96,14 +82,6 @@ pub struct AllocateDecision {
 pub struct MoveDecision {
     /// Whether it can remain on its node.
     pub can_remain: Decision,
-    /// Whether it may be rebalanced; `None` if it has to move anyway.
-    pub can_rebalance: Option<Decision>,
-    /// Whether it moves.
-    pub outcome: Outcome,
-    /// The node it would go to.
-    pub target: Option<NodeIndex>,
-    /// Rank by weight of its current node; 0 if the copy has to move anyway.
-    pub current_ranking: u32,
     /// The other nodes, best first.
     pub nodes: Vec<NodeResult>,
 }
@@ -121,9 +99,8 @@ pub enum CopyDecision {
 
 /// Explains what the balancer would do with a copy now, without changing anything.
 ///
-/// For an unassigned copy the target is the one that the server's explain API names. It may differ from
-/// the target of an actual round, because an explanation does not skip any node (see
-/// [`super::allocate`]).
+/// For an unassigned copy these are the decisions that the server's explain API tells. They may differ from
+/// those of an actual round, because an explanation does not skip any node (see [`super::allocate`]).
 pub fn explain(round: &mut Allocation<'_>, handle: CopyIndex, without_yes: bool) -> CopyDecision {
     let copy = *round.nodes.copy(handle);
     let mut recorder = ReasonRecorder::new(without_yes);
@@ -181,7 +158,6 @@ impl Balancer<'_, '_> {
         let nodes = ranked.collect();
         AllocateDecision {
             status: choice.status(),
-            target: choice.node.map(|node| self.model.node(node)),
             anywhere,
             nodes: self.sorted(nodes),
         }
@@ -196,7 +172,7 @@ impl Balancer<'_, '_> {
     ) -> MoveDecision {
         let mut found = Vec::new();
         let mut gate = Gate::open();
-        let (verdict, target) = self.lightest(
+        self.lightest(
             copy,
             node,
             &mut gate,
@@ -218,10 +194,6 @@ impl Balancer<'_, '_> {
         let nodes = ranked.collect();
         MoveDecision {
             can_remain,
-            can_rebalance: None,
-            outcome: verdict.into(),
-            target: target.map(|place| self.model.node(place)),
-            current_ranking: 0,
             nodes: self.sorted(nodes),
         }
     }
@@ -233,14 +205,10 @@ impl Balancer<'_, '_> {
         can_remain: Decision,
         recorder: &mut ReasonRecorder,
     ) -> MoveDecision {
-        let can_rebalance = self.round.can_rebalance(copy, recorder);
-        let can_rebalance = recorder.decision(can_rebalance);
         self.reset(copy.shard.index, 0, self.sorter.len());
         let own = self.model.place(node);
         let own_weight = self.weight(own, 0);
         let threshold = self.threshold_of(copy.shard.index);
-        let mut best = Verdict::No;
-        let mut target = None;
         // Grouped by the effect that moving there would have on the balance.
         let (mut better, mut same, mut worse) = (Vec::new(), Vec::new(), Vec::new());
         for &place in self.sorter.nodes.iter().filter(|place| **place != own) {
@@ -269,10 +237,6 @@ impl Balancer<'_, '_> {
                 continue;
             }
             better.push(result);
-            if verdict.higher_than(best) {
-                best = verdict;
-                target = Some(self.model.node(place));
-            }
         }
 
         let result = |(place, decision): (u32, Decision), weight_ranking, is_better| NodeResult {
@@ -292,30 +256,15 @@ impl Balancer<'_, '_> {
             ranking += 1;
             nodes.push(result(found, ranking, true));
         }
+        // That of its own node.
         ranking += 1;
-        let current_ranking = ranking;
-        nodes.extend(
-            same.into_iter()
-                .map(|found| result(found, current_ranking, false)),
-        );
+        nodes.extend(same.into_iter().map(|found| result(found, ranking, false)));
         for found in worse {
             ranking += 1;
             nodes.push(result(found, ranking, false));
         }
-        let outcome = if self.round.has_pending_fetch {
-            Outcome::AwaitingInfo
-        } else if can_rebalance.verdict == Verdict::Yes {
-            best.into()
-        } else {
-            can_rebalance.verdict.into()
-        };
-        let free = can_rebalance.verdict == Verdict::Yes && !self.round.has_pending_fetch;
         MoveDecision {
             can_remain,
-            can_rebalance: Some(can_rebalance),
-            outcome,
-            target: target.filter(|_| free),
-            current_ranking,
             nodes: self.sorted(nodes),
         }
     }

@@ -5,7 +5,7 @@
 use super::rules::{Bytes, LoadRules};
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
-use crate::model::{Cluster, IndexIndex, IndexState, NodeIndex, ShardId};
+use crate::model::{Cluster, IndexIndex, NodeIndex, ShardId};
 
 /// What weighs on the nodes besides the number of copies.
 #[derive(Debug)]
@@ -81,9 +81,6 @@ impl Loads {
         let mut bytes = vec![0; cluster.indices.len()];
         for index in (0..).map(IndexIndex).take(cluster.indices.len()) {
             let known = cluster.index(index);
-            if known.state == IndexState::Deleted {
-                continue;
-            }
             let load = known.forecast.write_load.unwrap_or(0.0);
             write += load * double(known.total_copies().cast_signed());
             bytes[index.at()] = of_index(rules, cluster, index);

@@ -100,7 +100,7 @@ impl Model {
 
     /// Appends the copies of an index to the entries and counts them.
     fn list(&mut self, cluster: &Cluster, nodes: &RoutingNodes, index: IndexIndex) {
-        // A deleted index has no copies, and its shards have no position.
+        // An index that is not routed has no copies, and its shards have no position.
         let routed = cluster.routing.table(index).is_some();
         let shards = if routed {
             cluster.index(index).shards

@@ -11,7 +11,7 @@ impl Balancer<'_, '_> {
     /// it, if there is one. Takes copies from the nodes in turn. Returns whether any copy moves.
     pub(super) fn move_copies(&mut self) -> bool {
         // When no copy has to move, the loop below has no side effects either.
-        if self.round.deciders.engine.takes_proofs() && self.round.all_can_remain() {
+        if self.round.all_can_remain() {
             return false;
         }
         let mut gate = Gate::new(self);

@@ -164,36 +164,6 @@ fn two_copies_move_to_an_empty_node_the_lowest_shards_first() {
 }
 
 #[test]
-fn deleted_indices_weigh_nothing() {
-    let mut builder = Builder::new(2);
-    let gone = builder.index("gone", 9, 9);
-    let index = builder.index("i", 4, 0);
-    for number in 0..4 {
-        builder.started(index, number, true, 0);
-    }
-    builder.cluster.indices[gone.at()].state = crate::model::IndexState::Deleted;
-    assert_eq!(
-        moves(&builder),
-        [(shard(index, 0), 0, 1), (shard(index, 1), 0, 1)]
-    );
-    builder.ask(|round| assert_eq!(Balancer::new(round).average.to_bits(), 2.0_f32.to_bits()));
-}
-
-#[test]
-fn nothing_moves_while_a_fetch_is_pending() {
-    let mut builder = Builder::new(2);
-    let index = builder.index("i", 4, 0);
-    for number in 0..4 {
-        builder.started(index, number, true, 0);
-    }
-    builder.ask(|round| {
-        round.has_pending_fetch = true;
-        allocate(round);
-        assert!(!round.nodes.changes().any());
-    });
-}
-
-#[test]
 fn copies_move_from_an_excluded_node_to_the_lightest() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 2, 0);
@@ -373,11 +343,12 @@ fn a_copy_that_cannot_remain_is_explained() {
             panic!("a started copy")
         };
         assert_eq!(decision.can_remain.verdict, Verdict::No);
-        assert_eq!(decision.can_rebalance, None);
-        assert_eq!(decision.outcome, Outcome::Yes);
-        assert_eq!(decision.target, Some(node(2)));
-        assert_eq!(decision.nodes.len(), 2);
-        assert_eq!(decision.nodes[1].outcome, Outcome::No);
+        let nodes: Vec<(u32, Outcome)> = decision
+            .nodes
+            .iter()
+            .map(|result| (result.node.0, result.outcome))
+            .collect();
+        assert_eq!(nodes, [(2, Outcome::Yes), (1, Outcome::No)]);
     });
 }
 
@@ -400,15 +371,12 @@ fn a_copy_that_could_improve_the_balance_is_explained() {
     };
     // 3 copies against 1 and 0: both other nodes are better.
     let decision = explained(&builder);
-    assert_eq!(decision.outcome, Outcome::Yes);
-    assert_eq!(decision.target, Some(node(2)));
     let nodes: Vec<(u32, u32)> = decision
         .nodes
         .iter()
         .map(|result| (result.node.0, result.weight_ranking))
         .collect();
     assert_eq!(nodes, [(2, 1), (1, 2)]);
-    assert_eq!(decision.current_ranking, 3);
 
     // With a threshold of 2, moving to the node with one copy is not worthwhile.
     builder.cluster.settings.balance_threshold = 2.0;
@@ -419,12 +387,6 @@ fn a_copy_that_could_improve_the_balance_is_explained() {
         .map(|result| (result.node.0, result.outcome, result.weight_ranking))
         .collect();
     assert_eq!(nodes, [(2, Outcome::Yes, 1), (1, Outcome::WorseBalance, 2)]);
-    assert_eq!(decision.current_ranking, 2);
-
-    builder.cluster.settings.cluster_concurrent_rebalance = 0;
-    let decision = explained(&builder);
-    assert_eq!(decision.outcome, Outcome::Throttled);
-    assert_eq!(decision.target, None);
 }
 
 fn spread_clusters() -> impl Strategy<Value = Builder> {
@@ -558,7 +520,7 @@ proptest! {
                 break;
             }
             let before = nodes.changes().log().len();
-            let deciders = crate::deciders::Deciders::new(&cluster, &nodes, crate::engine::Engine::default());
+            let deciders = crate::deciders::Deciders::new(&cluster, &nodes);
             allocate(&mut Allocation::new(&cluster, &mut nodes, &deciders, 0));
             if nodes.changes().log().len() == before {
                 break;

@@ -121,7 +121,7 @@ impl Balancer<'_, '_> {
     /// most closely, so that replicas of new indices are spread like a ring.
     ///
     /// In `debug` mode no node is skipped, which also lets a heavier node win over a lighter one that
-    /// comes before it. The server does this after commands and when it explains.
+    /// comes before it. The server does this when it explains.
     pub(super) fn choose<W: ReasonSink>(
         &mut self,
         copy: &ShardCopy,

@@ -26,19 +26,4 @@ impl Step {
             Self::Delete => "delete",
         }
     }
-
-    /// Looks up a step by name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|step| step.name() == name)
-    }
-}
-
-/// Whether a step of a measured version walks the nodes' copies, so that its time includes these terms.
-pub fn scans(measured: &str, step: Step) -> bool {
-    let mut standing_on = crate::profile::PROFILES
-        .iter()
-        .filter(|profile| profile.measured == measured);
-    standing_on.clone().any(|profile| profile.scans)
-        // If the reroute is a separate task, starting copies does not consult any decider.
-        && (step != Step::Start || standing_on.all(|profile| !profile.follow_up_reroute))
 }

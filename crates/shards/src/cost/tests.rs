@@ -1,8 +1,5 @@
-use super::fit::{HeldBack, fit_all, hold_back, read_csv, shortest, worst_factor};
 use super::*;
 use crate::profile::{PROFILES, V6_8, V7_0, V7_2, V7_4, V7_17};
-
-const MEASURED: &str = include_str!("../../data/measured.csv");
 
 const TWO_NODES: Shape = Shape {
     data_nodes: 2,
@@ -17,56 +14,6 @@ const FIVE_PRIMARIES: IndexShape = IndexShape {
     primaries: 5,
     replicas: 0,
 };
-
-#[test]
-fn the_table_matches_a_fresh_fit() {
-    let rows = shortest(&read_csv(MEASURED).unwrap());
-    let held = hold_back(&rows);
-    let fitted = fit_all(&rows);
-    assert_eq!(fitted.len(), COEFFICIENTS.len());
-    for (found, coefficients) in fitted.iter().zip(COEFFICIENTS) {
-        assert_eq!(
-            (found.version.as_str(), found.step),
-            (coefficients.version, coefficients.step)
-        );
-        for row in &rows {
-            let ratio = found.fit.ms(row.size) / coefficients.fit.ms(row.size);
-            assert!(
-                (ratio - 1.0).abs() < 2e-3,
-                "{coefficients:?} is not {found:?}"
-            );
-        }
-        let of = |held: &&HeldBack| {
-            held.version == coefficients.version && held.step == coefficients.step
-        };
-        let worst = worst_factor(held.iter().filter(of)).unwrap();
-        assert!(
-            (worst - coefficients.held_back_factor).abs() < 0.006,
-            "{coefficients:?}: {worst}"
-        );
-    }
-    // Every measurement was predicted exactly once, from the other sizes.
-    assert_eq!(held.len(), rows.len());
-    let MeasuredRange {
-        copies_min: least,
-        copies_max: most,
-        nodes_min: nodes_least,
-        nodes_max: nodes_most,
-    } = measured_range();
-    for row in &rows {
-        assert!((least..=most).contains(&row.size.copies));
-        assert!((nodes_least..=nodes_most).contains(&row.size.nodes));
-    }
-}
-
-#[test]
-fn held_out_sizes_are_predicted_accurately() {
-    let rows = shortest(&read_csv(MEASURED).unwrap());
-    let held = hold_back(&rows);
-    let met = held.iter().filter(|held| held.factor() <= 1.5).count();
-    assert!(met * 100 >= held.len() * 97, "{met} of {}", held.len());
-    assert!(worst_factor(&held).unwrap() <= 1.7);
-}
 
 #[test]
 fn every_step_of_every_profile_can_be_predicted() {

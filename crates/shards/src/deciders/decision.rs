@@ -45,8 +45,7 @@ impl Verdict {
 pub struct Reason {
     /// The decider's verdict.
     pub verdict: Verdict,
-    /// The decider's name as in the server's responses, such as `disk_threshold`; `None` if no decider
-    /// was consulted because the node is on the copy's ignore list.
+    /// The decider's name as in the server's responses, such as `disk_threshold`.
     pub decider: Option<&'static str>,
     /// The reason as text, naming the setting and the values.
     pub explanation: Option<String>,

@@ -9,8 +9,8 @@ use super::words::Bytes;
 use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
-use crate::engine::{Disk, Sums};
 use crate::model::{DiskUsage, NodeIndex, PathIndex, Watermark};
+use crate::sums::Disk;
 
 const NAME: &str = "disk_threshold";
 const LOW: &str = "cluster setting [cluster.routing.allocation.disk.watermark.low";
@@ -46,7 +46,7 @@ fn usage(round: &Allocation<'_>, node: NodeIndex, disk: Disk) -> DiskUsage {
         Disk::Most => disks.most[node.at()],
     };
     if round.cluster.settings.include_relocations {
-        let moving = round.deciders.engine.relocating_bytes(
+        let moving = round.deciders.sums.relocating_bytes(
             round.cluster,
             round.nodes,
             node,

@@ -5,7 +5,7 @@ use super::decision::answer;
 use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
-use crate::model::{AllocationEnable, IndexState, RebalanceEnable};
+use crate::model::{AllocationEnable, RebalanceEnable};
 
 const NAME: &str = "enable";
 
@@ -33,14 +33,6 @@ pub(super) fn allocate<W: ReasonSink>(
     copy: &ShardCopy,
     why: &mut W,
 ) -> Verdict {
-    if round.ignore_disable {
-        return answer!(
-            why,
-            Yes,
-            NAME,
-            "commands given by hand count more than [allocation.enable]"
-        );
-    }
     if round.simulating {
         return answer!(why, Yes, NAME, "does not matter in the simulation");
     }
@@ -99,14 +91,6 @@ pub(super) fn rebalance<W: ReasonSink>(
     copy: &ShardCopy,
     why: &mut W,
 ) -> Verdict {
-    if round.ignore_disable {
-        return answer!(
-            why,
-            Yes,
-            NAME,
-            "commands given by hand count more than [rebalance.enable]"
-        );
-    }
     let own = round.index(copy.shard.index).settings.rebalance_enable;
     let enable = own.unwrap_or(round.cluster.settings.rebalance_enable);
     let allowed = match enable {
@@ -144,14 +128,6 @@ pub(super) fn rebalance<W: ReasonSink>(
 
 /// `rebalance.enable` for the cluster: if it is `none`, one index that overrides it is enough.
 pub(super) fn rebalance_cluster<W: ReasonSink>(round: &Allocation<'_>, why: &mut W) -> Verdict {
-    if round.ignore_disable {
-        return answer!(
-            why,
-            Yes,
-            NAME,
-            "commands given by hand count more than [rebalance.enable]"
-        );
-    }
     if round.simulating {
         return answer!(why, Yes, NAME, "does not matter in the simulation");
     }
@@ -164,15 +140,8 @@ pub(super) fn rebalance_cluster<W: ReasonSink>(round: &Allocation<'_>, why: &mut
         );
     }
     let allows = |own: Option<RebalanceEnable>| own.is_some_and(|own| own != RebalanceEnable::None);
-    let live = round
-        .cluster
-        .indices
-        .iter()
-        .filter(|index| index.state != IndexState::Deleted);
-    if live
-        .map(|index| index.settings.rebalance_enable)
-        .any(allows)
-    {
+    let mut indices = round.cluster.indices.iter();
+    if indices.any(|index| allows(index.settings.rebalance_enable)) {
         return answer!(
             why,
             Yes,

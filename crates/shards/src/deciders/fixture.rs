@@ -5,10 +5,9 @@ use crate::allocation::Allocation;
 use crate::copy::{
     AllocationIndex, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
 };
-use crate::engine::Engine;
 use crate::model::{
     Cluster, ClusterInfo, DiskUsage, Index, IndexIndex, IndexSettings, IndexState, IndexTable,
-    Node, NodeIndex, Roles, RoutingTable, ShardId, TableOrder, Version,
+    Node, NodeIndex, Roles, RoutingTable, ShardId, Version,
 };
 use crate::nodes::RoutingNodes;
 
@@ -151,25 +150,15 @@ impl Builder {
 
     pub fn build(&self) -> Cluster {
         let mut cluster = self.cluster.clone();
-        let mut tables = self.tables.clone();
-        tables.retain(|table| cluster.index(table.index).state != IndexState::Deleted);
-        cluster.routing = RoutingTable::new(tables, TableOrder::Kept);
+        cluster.routing = RoutingTable::new(self.tables.clone());
         cluster
     }
 
     /// Evaluates `question` in a round on this cluster.
     pub fn ask<T>(&self, question: impl FnOnce(&mut Allocation<'_>) -> T) -> T {
-        self.ask_with(Engine::default(), question)
-    }
-
-    pub fn ask_with<T>(
-        &self,
-        engine: Engine,
-        question: impl FnOnce(&mut Allocation<'_>) -> T,
-    ) -> T {
         let cluster = self.build();
         let mut nodes = RoutingNodes::new(&cluster).expect("a table without contradictions");
-        let deciders = Deciders::new(&cluster, &nodes, engine);
+        let deciders = Deciders::new(&cluster, &nodes);
         question(&mut Allocation::new(&cluster, &mut nodes, &deciders, 0))
     }
 

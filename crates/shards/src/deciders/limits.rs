@@ -4,8 +4,8 @@ use super::decision::answer;
 use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
-use crate::engine::Sums;
 use crate::model::NodeIndex;
+use crate::sums::Sums;
 
 /// Limits the number of concurrent recoveries per node.
 pub(super) fn throttling<W: ReasonSink>(
@@ -34,7 +34,7 @@ pub(super) fn throttling<W: ReasonSink>(
             );
         }
         let limit = settings.node_initial_primaries_recoveries;
-        let running = round.deciders.engine.initial_primaries(round.nodes, node);
+        let running = round.deciders.sums.initial_primaries(round.nodes, node);
         if i64::from(running) >= i64::from(limit) {
             return answer!(
                 why,
@@ -136,7 +136,7 @@ pub(super) fn shards_limit<W: ReasonSink>(
     let over = |count: u32, limit: i32| {
         limit > 0 && i64::from(count) + i64::from(adding) > i64::from(limit)
     };
-    let all = round.deciders.engine.owned(round.nodes, node);
+    let all = round.deciders.sums.owned(round.nodes, node);
     if over(all, of_node) {
         return answer!(
             why,
@@ -146,10 +146,7 @@ pub(super) fn shards_limit<W: ReasonSink>(
         );
     }
     if of_index > 0 {
-        let count = round
-            .deciders
-            .engine
-            .owned_of_index(round.cluster, round.nodes, node, index);
+        let count = Sums::owned_of_index(round.cluster, round.nodes, node, index);
         if over(count, of_index) {
             return answer!(
                 why,
@@ -178,7 +175,7 @@ pub(super) fn node_limit<W: ReasonSink>(
     if limit <= 0 {
         return answer!(why, Yes, LIMIT_NAME, "no limit: {CLUSTER}={limit}]");
     }
-    let count = round.deciders.engine.owned(round.nodes, node);
+    let count = round.deciders.sums.owned(round.nodes, node);
     if i64::from(count) >= i64::from(limit) {
         return answer!(
             why,

@@ -7,15 +7,15 @@ use super::filters::{Fault, fault};
 use super::rules::Rules;
 use super::shutdowns::Shutdowns;
 use super::tier_membership::Tiers;
-use crate::engine::Engine;
-use crate::model::{Cluster, DiskUsage, Filters, IndexIndex, IndexSettings, NodeIndex, ShardId};
+use crate::model::{Cluster, DiskUsage, Filters, IndexIndex, NodeIndex, ShardId};
 use crate::nodes::RoutingNodes;
+use crate::sums::Sums;
 
 /// Deciders of a round, with everything that stays constant during the round: settings, nodes and disks.
 #[derive(Debug)]
 pub struct Deciders {
     /// Counts and sums per node.
-    pub engine: Engine,
+    pub(crate) sums: Sums,
     cluster_faults: Vec<Option<Fault>>,
     /// Filter class per index; 0 if it has no filters.
     filter_classes: Vec<u32>,
@@ -62,7 +62,7 @@ impl Deciders {
     /// Prepares a round on this cluster. Nodes that have left must already be removed from the routing
     /// nodes.
     #[must_use]
-    pub fn new(cluster: &Cluster, nodes: &RoutingNodes, engine: Engine) -> Deciders {
+    pub fn new(cluster: &Cluster, nodes: &RoutingNodes) -> Deciders {
         let settings = &cluster.settings;
         let faults = cluster.nodes.iter().map(|node| {
             fault(
@@ -74,7 +74,7 @@ impl Deciders {
         });
         let (filter_classes, classes) = classes(cluster);
         Deciders {
-            engine,
+            sums: Sums::default(),
             cluster_faults: faults.collect(),
             filter_classes,
             index_faults: vec![Cell::new(0); classes * cluster.nodes.len()],
@@ -102,24 +102,10 @@ impl Deciders {
         }
     }
 
-    /// Adds a newly created index if it has no filters and no limits. Returns whether it was added.
-    pub(crate) fn admit_index(&mut self, cluster: &Cluster, settings: &IndexSettings) -> bool {
-        let groups = [&settings.require, &settings.include, &settings.exclude];
-        let is_plain =
-            groups.iter().all(|group| group.is_empty()) && settings.total_shards_per_node <= 0;
-        let is_plain = is_plain && self.tiers.admit_index(cluster, settings);
-        if is_plain {
-            self.filter_classes.push(0);
-        }
-        is_plain
-    }
-
     /// Updates the disk usage after new information has been read.
     pub(crate) fn read_disks(&mut self, cluster: &Cluster) {
         self.disks = disks(cluster);
-        if let Engine::Incremental(sums) = &self.engine {
-            sums.forget_bytes();
-        }
+        self.sums.forget_bytes();
     }
 
     /// Which of the cluster's filters rejects the node, if any.

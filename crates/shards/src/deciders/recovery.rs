@@ -5,7 +5,7 @@ use super::decision::answer;
 use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
-use crate::model::{Index, IndexState, NodeIndex, ShardId, Version};
+use crate::model::{Index, IndexIndex, NodeIndex, ShardId, Version};
 
 /// The oldest version that can split a shard (`ResizeAction.COMPATIBILITY_VERSION`).
 const SPLITS_FROM: Version = Version::release(6, 1, 0);
@@ -118,11 +118,8 @@ enum Source<'a> {
 
 fn source_shard<'a>(round: &Allocation<'a>, copy: &ShardCopy) -> Source<'a> {
     let index = round.index(copy.shard.index);
-    let source = index.resize_source.filter(|source| {
-        let known = round.cluster.indices.get(source.at());
-        known.is_some_and(|source| source.state != IndexState::Deleted)
-    });
-    let Some(source) = source else {
+    let known = |source: &IndexIndex| source.at() < round.cluster.indices.len();
+    let Some(source) = index.resize_source.filter(known) else {
         return Source::Missing;
     };
     let from = round.index(source);

@@ -2,7 +2,7 @@
 
 use super::rules::Rules;
 use crate::copy::{RecoverySource, ShardCopy};
-use crate::model::{Cluster, IndexIndex, IndexState, RoutingTable, ShardId};
+use crate::model::{Cluster, IndexIndex, RoutingTable, ShardId};
 
 /// Expected size of a copy in bytes (`getExpectedShardSize`): the current size of its shard, or the total
 /// size of the source shards if it is created from local shards; `default` if unknown.
@@ -22,8 +22,7 @@ pub(crate) fn expected_size_bytes(cluster: &Cluster, copy: &ShardCopy, default: 
             .or_else(like_primary)
             .unwrap_or(default);
     };
-    let from = cluster.indices.get(source.at());
-    let Some(from) = from.filter(|from| from.state != IndexState::Deleted) else {
+    let Some(from) = cluster.indices.get(source.at()) else {
         return default;
     };
     let shard = copy.shard.shard;

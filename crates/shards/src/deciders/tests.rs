@@ -172,17 +172,6 @@ fn allocation_enable_of_the_index_overrides_the_clusters() {
             assert_eq!(verdicts, expected, "{enable:?} {by_index}");
         }
     }
-    let by_command = builder.ask(|round| {
-        round.ignore_disable = true;
-        let decision = decision_with_reasons(|why| round.can_allocate_anywhere(&replica, why));
-        decision
-            .reasons
-            .iter()
-            .find(|reason| reason.decider == Some("enable"))
-            .unwrap()
-            .verdict
-    });
-    assert_eq!(by_command, Yes);
 }
 
 #[test]
@@ -294,7 +283,7 @@ fn a_split_goes_to_its_source_node() {
 
     builder.cluster.nodes[0].version = Version::release(6, 0, 1);
     assert_eq!(builder.allocate("resize", &copies[0], 0), No);
-    builder.cluster.indices[source.at()].state = crate::model::IndexState::Deleted;
+    builder.cluster.indices[index.at()].resize_source = None;
     let gone = builder.ask(|round| {
         assert_eq!(
             round.can_force_allocate_primary(&copies[2], node(1), &mut NoReasons),
@@ -344,25 +333,6 @@ fn initial_primary_recoveries_have_their_own_limit() {
             "{limit}"
         );
     }
-}
-
-#[test]
-fn a_node_on_the_ignore_list_is_rejected() {
-    let mut builder = Builder::new(2);
-    let index = builder.index("i", 1, 0);
-    let copy = builder.unassigned(index, 0, true, RecoverySource::ExistingStore);
-    builder.ask(|round| {
-        round.ignore_node(copy.shard, node(1));
-        assert_eq!(round.can_allocate(&copy, node(0), &mut NoReasons), Yes);
-        let decision = decision_with_reasons(|why| round.can_allocate(&copy, node(1), why));
-        assert_eq!(decision.verdict, No);
-        assert_eq!(decision.reasons.len(), 1);
-        assert_eq!(decision.reasons[0].decider, None);
-        assert_eq!(
-            round.can_force_allocate_primary(&copy, node(1), &mut NoReasons),
-            No
-        );
-    });
 }
 
 #[test]

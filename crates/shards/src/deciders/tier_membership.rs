@@ -7,7 +7,7 @@ use crate::model::{Cluster, IndexIndex, IndexSettings, Node, NodeIndex};
 /// Which nodes the indices' tier preferences and special nodes leave to them, computed once per round.
 #[derive(Debug, Default)]
 pub(super) struct Tiers {
-    /// Class per index; 0 if it may be on every live data node. Indices created later have none.
+    /// Class per index; 0 if it may be on every live data node.
     classes: Vec<u32>,
     /// Per class but 0, the nodes that the index may be on.
     allowed: Vec<Vec<bool>>,
@@ -53,16 +53,6 @@ impl Tiers {
     /// Whether no index is kept from any live data node.
     pub(super) fn limit_nothing(&self) -> bool {
         self.allowed.is_empty()
-    }
-
-    /// Adds an index created later, if it may be on every live data node. Returns whether it was added.
-    pub(super) fn admit_index(&mut self, cluster: &Cluster, settings: &IndexSettings) -> bool {
-        let allowed = allowed(cluster, settings);
-        let everywhere = cluster.data_nodes.iter().all(|node| allowed[node.at()]);
-        if everywhere {
-            self.classes.push(0);
-        }
-        everywhere
     }
 
     pub(super) fn allows(&self, index: IndexIndex, node: NodeIndex) -> bool {

@@ -8,7 +8,6 @@ use crate::balancer::{self, BalancerState};
 use crate::circle::{Circle, place, stir};
 use crate::copy::{AllocationStatus, ShardCopy};
 use crate::deciders::Deciders;
-use crate::engine::Engine;
 use crate::model::{Cluster, NumberMap, ShardId};
 use crate::nodes::{Change, CopyIndex, RoutingNodes};
 
@@ -238,7 +237,7 @@ pub fn compute(
     let cluster = cluster.clone();
     let mut simulation = Simulation {
         rules: Rules::of(&cluster),
-        deciders: Deciders::new(&cluster, &nodes, Engine::incremental()),
+        deciders: Deciders::new(&cluster, &nodes),
         known: Some(Box::new(cluster.info.clone().unwrap_or_default())),
         cluster,
         nodes,

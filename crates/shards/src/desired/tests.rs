@@ -3,7 +3,6 @@ use crate::allocation::Allocation;
 use crate::copy::{Reason, RecoverySource, UnassignedInfo};
 use crate::deciders::Deciders;
 use crate::deciders::fixture::{Builder, node};
-use crate::engine::Engine;
 use crate::model::{
     Cluster, IndexIndex, NodeIndex, ShardId, Shutdown, ShutdownKind, Stream, Version,
 };
@@ -42,7 +41,7 @@ fn step(
     balance: &DesiredBalance,
 ) -> Vec<(u32, u32, u32)> {
     let mut nodes = RoutingNodes::new(cluster).expect("a sound table");
-    let deciders = Deciders::new(cluster, &nodes, Engine::incremental());
+    let deciders = Deciders::new(cluster, &nodes);
     let mut round = Allocation::new(cluster, &mut nodes, &deciders, 0);
     reconciler.reconcile(&mut round, balance);
     let moves = nodes
@@ -178,7 +177,7 @@ fn an_unassigned_copy_goes_back_to_its_last_node() {
         last_node: Some(node(1)),
         ..UnassignedInfo::new(Reason::NodeLeft, 0)
     });
-    cluster.routing = crate::model::RoutingTable::new(tables, crate::model::TableOrder::Kept);
+    cluster.routing = crate::model::RoutingTable::new(tables);
     let computed = compute_from(&cluster, &DesiredBalance::default());
     assert_eq!(wanted(&computed.balance, shard(index, 0)), [0, 1]);
 }
@@ -233,7 +232,7 @@ fn written_indices_leave_first_and_rebalance_last() {
             assignment.nodes = vec![node(1)];
         }
         let mut nodes = RoutingNodes::new(&cluster).unwrap();
-        let deciders = Deciders::new(&cluster, &nodes, Engine::incremental());
+        let deciders = Deciders::new(&cluster, &nodes);
         let mut round = Allocation::new(&cluster, &mut nodes, &deciders, 0);
         Reconciler::new().reconcile(&mut round, &desired);
         let moved: Vec<u32> = nodes
@@ -284,7 +283,7 @@ proptest! {
     fn steps_end_where_they_are_to_lead(cluster in clusters()) {
         let desired = compute_from(&cluster, &DesiredBalance::of_placement(&cluster)).balance;
         let mut nodes = RoutingNodes::new(&cluster).unwrap();
-        let deciders = Deciders::new(&cluster, &nodes, Engine::incremental());
+        let deciders = Deciders::new(&cluster, &nodes);
         let mut reconciler = Reconciler::new();
         let copies = cluster.routing.copies().count();
         for _ in 0..=copies {

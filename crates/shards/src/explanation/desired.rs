@@ -6,7 +6,6 @@ use super::rows::{DeciderRow, deciders};
 use crate::copy::ShardCopy;
 use crate::deciders::{Deciders, Decision, NoReasons, ReasonRecorder, Verdict};
 use crate::desired::{Computed, DesiredBalance, End};
-use crate::engine::Engine;
 use crate::forecast::duration_s;
 use crate::gateway::Stores;
 use crate::model::{Cluster, NodeIndex};
@@ -170,7 +169,7 @@ fn held(
     now_nanos: i64,
 ) -> Result<Vec<Held>, RoutingError> {
     let mut nodes = RoutingNodes::new(cluster)?;
-    let deciders_here = Deciders::new(cluster, &nodes, Engine::incremental());
+    let deciders_here = Deciders::new(cluster, &nodes);
     let mut round = Allocation::new(cluster, &mut nodes, &deciders_here, now_nanos);
     round.reconciling = true;
     let mut rows: BTreeMap<(&'static str, Option<&'static str>), Held> = BTreeMap::new();

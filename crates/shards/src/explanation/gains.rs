@@ -95,9 +95,9 @@ fn new_primaries(before: &Cluster, now_nanos: i64) -> Result<Vec<u64>, RoutingEr
     let mut stores = Stores::of(before);
     let mut live = Live::new(before.clone())?;
     for round in 0..ROUNDS_MAX {
-        let outcome = live.reroute(&stores, now_nanos)?;
+        let changes = live.reroute(&stores, now_nanos)?;
         let mut placed = false;
-        for change in &outcome.changes {
+        for change in &changes {
             if let Change::Initialized(copy) = change
                 && is_new_primary(copy)
                 && let Some(node) = copy.node

@@ -1,6 +1,7 @@
 //! Primaries with existing data (`PrimaryShardAllocator`).
 
-use super::{Fetch, Placement, StartedStore, StoreError};
+use super::stores::OnDisk;
+use super::{Placement, Stores};
 use crate::allocation::Allocation;
 use crate::copy::{AllocationIndex, AllocationStatus, RecoverySource, ShardCopy};
 use crate::deciders::{NoReasons, Verdict};
@@ -8,11 +9,7 @@ use crate::model::NodeIndex;
 
 /// Places an unassigned primary whose data exists on a node or in a snapshot. It goes to a node with an
 /// in-sync copy, by force if the deciders reject all such nodes.
-pub(super) fn place(
-    allocation: &mut Allocation<'_>,
-    fetch: &dyn Fetch,
-    copy: &ShardCopy,
-) -> Placement {
+pub(super) fn place(allocation: &Allocation<'_>, stores: &Stores, copy: &ShardCopy) -> Placement {
     let restored = match copy.recovery {
         Some(RecoverySource::Snapshot(_)) => true,
         Some(source) if source.is_existing_store() => false,
@@ -21,10 +18,6 @@ pub(super) fn place(
     if !copy.primary {
         return Placement::NotTaken;
     }
-    let Some(stores) = fetch.started(copy.shard) else {
-        allocation.has_pending_fetch = true;
-        return Placement::No(AllocationStatus::FetchingShardData);
-    };
     let candidates = candidates(allocation, copy, restored, stores);
     if candidates.is_empty() {
         return if restored {
@@ -46,11 +39,8 @@ pub(super) fn place(
         }
         CandidateVerdicts { .. } => (None, true),
     };
-    // Once a fetch is pending for one copy, no later primary of the round is placed.
-    if allocation.has_pending_fetch {
-        Placement::No(AllocationStatus::FetchingShardData)
-    } else if let Some((node, existing)) = place {
-        Placement::Yes(node, existing)
+    if let Some((node, existing)) = place {
+        Placement::Yes(node, Some(existing))
     } else if throttled {
         Placement::No(AllocationStatus::DecidersThrottled)
     } else {
@@ -63,28 +53,19 @@ fn candidates(
     allocation: &Allocation<'_>,
     copy: &ShardCopy,
     any: bool,
-    stores: Vec<StartedStore>,
-) -> Vec<StartedStore> {
+    stores: &Stores,
+) -> Vec<OnDisk> {
     let index = allocation.cluster.index(copy.shard.index);
     let in_sync = index
         .in_sync
         .get(copy.shard.shard as usize)
         .map_or(&[][..], Vec::as_slice);
-    let is_in_sync =
-        |store: &StartedStore| store.allocation.is_some_and(|id| in_sync.contains(&id));
-    let ignored = allocation.ignored_nodes(copy.shard);
-    let mut found: Vec<StartedStore> = stores
-        .into_iter()
-        .filter(|store| {
-            !ignored.contains(&store.node)
-                && store.allocation.is_some()
-                && store.error != Some(StoreError::Other)
-                && (any || is_in_sync(store))
-        })
-        .collect();
-    found.sort_by_key(|store| {
-        let matching = !any || is_in_sync(store);
-        (!matching, store.error.is_some(), !store.primary)
+    let is_in_sync = |known: &OnDisk| in_sync.contains(&known.allocation);
+    let on_disk = stores.on_disk(copy.shard).copied();
+    let mut found: Vec<OnDisk> = on_disk.filter(|known| any || is_in_sync(known)).collect();
+    found.sort_by_key(|known| {
+        let matching = !any || is_in_sync(known);
+        (!matching, !known.primary)
     });
     found
 }
@@ -92,7 +73,7 @@ fn candidates(
 /// Verdicts of the deciders on all candidates.
 struct CandidateVerdicts {
     /// The first candidate with a YES.
-    yes: Option<(NodeIndex, Option<AllocationIndex>)>,
+    yes: Option<(NodeIndex, AllocationIndex)>,
     throttled: usize,
     no: usize,
 }
@@ -100,7 +81,7 @@ struct CandidateVerdicts {
 fn ask(
     allocation: &Allocation<'_>,
     copy: &ShardCopy,
-    candidates: &[StartedStore],
+    candidates: &[OnDisk],
     force: bool,
 ) -> CandidateVerdicts {
     let mut verdicts = CandidateVerdicts {
@@ -108,18 +89,18 @@ fn ask(
         throttled: 0,
         no: 0,
     };
-    for store in candidates {
-        if !allocation.nodes.is_routed(store.node) {
+    for known in candidates {
+        if !allocation.nodes.is_routed(known.node) {
             continue;
         }
         let verdict = if force {
-            allocation.can_force_allocate_primary(copy, store.node, &mut NoReasons)
+            allocation.can_force_allocate_primary(copy, known.node, &mut NoReasons)
         } else {
-            allocation.can_allocate(copy, store.node, &mut NoReasons)
+            allocation.can_allocate(copy, known.node, &mut NoReasons)
         };
         match verdict {
             Verdict::Yes => {
-                verdicts.yes.get_or_insert((store.node, store.allocation));
+                verdicts.yes.get_or_insert((known.node, known.allocation));
             }
             Verdict::Throttle => verdicts.throttled += 1,
             Verdict::No => verdicts.no += 1,

@@ -1,15 +1,17 @@
 //! Contents of the nodes' disks, tracked along with a simulated cluster.
 
-use super::{Fetch, FileStore, StartedStore};
 use crate::copy::{AllocationIndex, ShardCopy};
 use crate::model::{Cluster, IndexTable, NodeIndex, NumberMap, ShardId};
 
 /// A copy on a node's disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct OnDisk {
-    node: NodeIndex,
-    allocation: AllocationIndex,
-    primary: bool,
+pub(super) struct OnDisk {
+    /// The node.
+    pub node: NodeIndex,
+    /// The copy's allocation id.
+    pub allocation: AllocationIndex,
+    /// Whether the copy was the primary.
+    pub primary: bool,
 }
 
 /// A copy that was written to a node's disk or deleted from it.
@@ -26,8 +28,8 @@ pub struct OnDiskChange {
 /// Contents of the nodes' disks, derived from where copies were active. Data stays on a node that leaves
 /// the cluster, and is deleted once all copies of the shard are started elsewhere (`IndicesStore`).
 ///
-/// Nodes that are present respond immediately, in the order in which they received copies. All data
-/// counts as identical to the primary's, without a sync id.
+/// Nodes that are present report what they have (`NodeGatewayStartedShards`, `NodeStoreFilesMetaData`) at
+/// once, in the order in which they received copies.
 #[derive(Debug, Clone, Default)]
 pub struct Stores {
     shards: NumberMap<ShardId, Vec<OnDisk>>,
@@ -139,7 +141,8 @@ impl Stores {
         }
     }
 
-    fn on_disk(&self, shard: ShardId) -> impl Iterator<Item = &OnDisk> {
+    /// Copies on disk on the nodes that are present.
+    pub(super) fn on_disk(&self, shard: ShardId) -> impl Iterator<Item = &OnDisk> {
         self.shards
             .get(&shard)
             .into_iter()
@@ -148,24 +151,25 @@ impl Stores {
     }
 }
 
-impl Fetch for Stores {
-    fn started(&self, shard: ShardId) -> Option<Vec<StartedStore>> {
-        let stores = self.on_disk(shard).map(|known| StartedStore {
-            node: known.node,
-            allocation: Some(known.allocation),
-            primary: known.primary,
-            error: None,
-        });
-        Some(stores.collect())
-    }
+/// A copy on a disk: node, allocation id, whether it was the primary.
+#[cfg(test)]
+pub(super) type Given = (u32, u64, bool);
 
-    fn files(&self, shard: ShardId) -> Option<Vec<FileStore>> {
-        let stores = self.on_disk(shard).map(|known| FileStore {
-            node: known.node,
-            is_empty: false,
-            sync_id: None,
-            matching_bytes: 1,
-        });
-        Some(stores.collect())
+#[cfg(test)]
+impl Stores {
+    /// The given copies of each shard, all on nodes that are present.
+    pub(super) fn given(nodes: usize, given: &[(ShardId, &[Given])]) -> Self {
+        let on_disk = |&(node, allocation, primary): &Given| OnDisk {
+            node: NodeIndex(node),
+            allocation: AllocationIndex(allocation),
+            primary,
+        };
+        let shards = given.iter();
+        Self {
+            shards: shards
+                .map(|(shard, copies)| (*shard, copies.iter().map(on_disk).collect()))
+                .collect(),
+            present: vec![true; nodes],
+        }
     }
 }

@@ -164,13 +164,6 @@ impl ClusterInfo {
         }
     }
 
-    /// Clears all sizes and paths, but not the disks, before they are read again.
-    pub fn clear_shards(&mut self) {
-        self.sizes.clear();
-        self.data_paths.clear();
-        self.place_paths.clear();
-    }
-
     /// Whether no disk usage is known.
     pub fn is_empty(&self) -> bool {
         self.least.is_empty() && self.most.is_empty()

@@ -2,18 +2,6 @@
 
 use super::{IndexIndex, ShardId};
 use crate::copy::ShardCopy;
-use crate::java::HppcOrder;
-
-/// Order of the indices of a table after it has been rebuilt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TableOrder {
-    /// Unchanged; new indices come last. For states of live clusters, whose maps get a new random seed
-    /// each time, so that their order cannot be predicted.
-    #[default]
-    Kept,
-    /// The order of the server's maps with `-Dhppc.bitmixer=DETERMINISTIC`.
-    Deterministic,
-}
 
 /// The copies of one index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,13 +55,6 @@ impl IndexTable {
             )
         });
     }
-
-    /// [`IndexTable::arrange`] in the order of a map into which the shards were inserted in the given
-    /// order.
-    pub(crate) fn arrange_as_put(&mut self, shards: &[u32]) {
-        let order = HppcOrder::of_numbers(shards.iter().copied());
-        self.arrange(order.iter().map(|at| shards[at]));
-    }
 }
 
 /// Location of every copy, by index.
@@ -82,8 +63,6 @@ pub struct RoutingTable {
     tables: Vec<IndexTable>,
     /// Position in `tables` per index.
     places: Vec<Option<u32>>,
-    /// How a rebuilt table is ordered.
-    pub order: TableOrder,
 }
 
 impl RoutingTable {
@@ -91,11 +70,10 @@ impl RoutingTable {
     ///
     /// # Panics
     /// With more than 2^32 indices
-    pub fn new(tables: Vec<IndexTable>, order: TableOrder) -> Self {
+    pub fn new(tables: Vec<IndexTable>) -> Self {
         let mut table = Self {
             tables,
             places: Vec::new(),
-            order,
         };
         table.index_places();
         table
@@ -124,43 +102,29 @@ impl RoutingTable {
     }
 
     /// Applies edits one after the other: adds or replaces an index (`Some`) or removes it (`None`)
-    /// (`RoutingTable.builder(table)`, `add`, `remove`).
-    pub(crate) fn edited(
-        self,
-        edits: Vec<(IndexIndex, Option<IndexTable>)>,
-        names: &[&str],
-    ) -> Self {
-        // All indices are inserted into a new map, which by itself can change the order.
-        let names_now = self.tables.iter().map(|table| names[table.index.at()]);
-        let mut walked = HppcOrder::of_strings(names_now);
+    /// (`RoutingTable.builder(table)`, `add`, `remove`). New indices come last.
+    pub(crate) fn edited(self, edits: Vec<(IndexIndex, Option<IndexTable>)>) -> Self {
         let mut tables: Vec<Option<IndexTable>> = self.tables.into_iter().map(Some).collect();
         let mut places = self.places;
         for (index, edit) in edits {
             if places.len() <= index.at() {
                 places.resize(index.at() + 1, None);
             }
-            let place = places[index.at()];
-            match (edit, place) {
+            match (edit, places[index.at()]) {
                 (Some(table), Some(place)) => tables[place as usize] = Some(table),
                 (Some(table), None) => {
                     places[index.at()] =
                         Some(u32::try_from(tables.len()).expect("fewer than 2^32 indices"));
                     tables.push(Some(table));
-                    walked.insert_hash(crate::java::string_hash(names[index.at()]));
                 }
                 (None, Some(place)) => {
                     tables[place as usize] = None;
                     places[index.at()] = None;
-                    walked.remove(place as usize);
                 }
                 (None, None) => {}
             }
         }
-        let tables = match self.order {
-            TableOrder::Kept => tables.into_iter().flatten().collect(),
-            TableOrder::Deterministic => walked.iter().filter_map(|at| tables[at].take()).collect(),
-        };
-        Self::new(tables, self.order)
+        Self::new(tables.into_iter().flatten().collect())
     }
 
     /// Replaces the copies of a shard in place; does nothing if the shard does not exist.
@@ -173,31 +137,6 @@ impl RoutingTable {
         if let Some(from) = table.iter().position(is_of) {
             let len = table[from..].iter().take_while(|copy| is_of(copy)).count();
             table.splice(from..from + len, copies);
-        }
-    }
-
-    /// Appends a new index; the order must be [`TableOrder::Kept`].
-    pub(crate) fn append(&mut self, table: IndexTable) {
-        debug_assert_eq!(self.order, TableOrder::Kept);
-        let at = table.index.at();
-        if self.places.len() <= at {
-            self.places.resize(at + 1, None);
-        }
-        self.places[at] = Some(u32::try_from(self.tables.len()).expect("fewer than 2^32 indices"));
-        self.tables.push(table);
-    }
-
-    /// Removes an index; the order must be [`TableOrder::Kept`].
-    pub(crate) fn take_out(&mut self, index: IndexIndex) {
-        debug_assert_eq!(self.order, TableOrder::Kept);
-        if let Some(place) = self.place(index) {
-            self.tables.remove(place);
-            self.places[index.at()] = None;
-            for table in &self.tables[place..] {
-                if let Some(place) = &mut self.places[table.index.at()] {
-                    *place -= 1;
-                }
-            }
         }
     }
 

@@ -151,7 +151,7 @@ impl Changes {
     }
 
     /// Removes the allocation id of an active copy from the in-sync set (`removeAllocationId`).
-    pub(crate) fn remove_allocation(&mut self, copy: &ShardCopy) {
+    fn remove_allocation(&mut self, copy: &ShardCopy) {
         if copy.is_active() {
             self.shard(copy.shard).removed.extend(copy.allocation);
         }

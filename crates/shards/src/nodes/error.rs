@@ -72,11 +72,9 @@ pub enum RoutingError {
         /// Node id.
         node: String,
     },
-    /// The copy for an operation does not exist or is in the wrong state.
-    #[error("cannot {operation} [{index}][{shard}]: {why}")]
-    Refused {
-        /// The operation.
-        operation: &'static str,
+    /// A copy that is to start does not exist or is in the wrong state.
+    #[error("cannot start [{index}][{shard}]: {why}")]
+    CannotStart {
         /// Index name.
         index: String,
         /// Shard number.

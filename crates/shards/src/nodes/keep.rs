@@ -6,9 +6,8 @@
 
 use std::collections::HashSet;
 
-use super::{Change, Changes, CopyIndex, Handles, RoutingError, RoutingNodes};
-use crate::copy::ShardCopy;
-use crate::model::{Cluster, IndexIndex, IndexTable, NodeIndex, ShardId};
+use super::{Change, Changes, CopyIndex, Handles, RoutingNodes};
+use crate::model::{Cluster, IndexIndex, IndexTable, ShardId};
 
 impl RoutingNodes {
     /// Ends a round: ignored copies become unassigned again, and the changes are returned. `ranks` are
@@ -140,62 +139,6 @@ impl RoutingNodes {
         // Stable.
         copies.sort_by_key(|&(shard, _)| shard);
         copies
-    }
-
-    /// Adds an index that has just been added to the table; all its copies are unassigned.
-    ///
-    /// # Errors
-    /// If the index's table is inconsistent
-    pub(crate) fn admit_index(
-        &mut self,
-        cluster: &Cluster,
-        table: &IndexTable,
-    ) -> Result<(), RoutingError> {
-        debug_assert!(table.copies.iter().all(ShardCopy::is_unassigned));
-        self.shards.resize(cluster.indices.len(), (0, 0));
-        let mut arrival = Vec::new();
-        self.load(cluster, table, &mut arrival)
-    }
-
-    /// Removes an index if all its assigned copies are started and none is relocating. Returns the node
-    /// of each removed copy, or `None` if nothing was done.
-    pub(crate) fn drop_index(
-        &mut self,
-        cluster: &Cluster,
-        index: IndexIndex,
-    ) -> Option<Vec<NodeIndex>> {
-        let shards = 0..cluster.index(index).shards;
-        let shards: Vec<ShardId> = shards.map(|shard| ShardId { index, shard }).collect();
-        let is_at_rest = |shard: &ShardId| self.assigned_copies(*shard).all(ShardCopy::is_started);
-        if !shards.iter().all(is_at_rest) {
-            return None;
-        }
-        let mut lost = Vec::new();
-        for shard in shards {
-            for handle in self.assigned(shard).to_vec() {
-                if let Some(node) = self.copy(handle).node {
-                    self.take_from_node(handle, node);
-                    lost.push(node);
-                }
-                self.dropped += 1;
-            }
-            if let Some(shard_position) = self.shard_position(shard) {
-                self.assigned[shard_position] = Handles::default();
-            }
-        }
-        let copies = &self.copies;
-        let (mut primaries, mut all) = (0, 0);
-        self.unassigned.list.retain(|handle| {
-            let copy = &copies[handle.at()];
-            let goes = copy.shard.index == index;
-            all += usize::from(goes);
-            primaries += u32::from(goes && copy.primary);
-            !goes
-        });
-        self.unassigned.primaries -= primaries;
-        self.dropped += all;
-        self.shards[index.at()] = (0, 0);
-        Some(lost)
     }
 
     /// Whether so many copies no longer exist (more than half, and over 64) that rebuilding pays off.

@@ -5,7 +5,7 @@ use super::{
     Changes, CopyIndex, Handles, NodeList, Recoveries, RoutingError, RoutingNodes, Unassigned,
 };
 use crate::copy::{AllocationIds, RecoverySource, ShardCopy};
-use crate::java::HashOrder;
+use crate::java::{DEFAULT_BINS, Filled, bins_after, bins_for, by_hash, string_hash};
 use crate::model::{Cluster, Index, IndexTable, NodeIndex, Product, Version};
 
 /// Maximum number of shards of an index missing from a table: the server's own limit of shards per index.
@@ -54,17 +54,17 @@ impl RoutingNodes {
         }
         // The server fills one map, then a second one from it, so iterate over the first order to build
         // the second.
-        let id = |node| cluster.node(node).id.as_str();
         let is_sized = cluster.product == Product::Elasticsearch
             && cluster.version >= Version::release(8, 1, 0);
-        let order = |nodes: &[NodeIndex]| {
-            if is_sized {
-                HashOrder::of_sized(nodes, cluster.data_nodes.len(), id)
-            } else {
-                HashOrder::of(nodes, id)
-            }
+        let bins = if is_sized {
+            bins_for(cluster.data_nodes.len())
+        } else {
+            DEFAULT_BINS
         };
-        nodes.order = order(&order(&arrival));
+        let bins = bins_after(bins, arrival.len());
+        let hash = |node: &NodeIndex| string_hash(&cluster.node(*node).id);
+        let order = |nodes| by_hash(nodes, Filled::Put, bins, hash);
+        nodes.order = order(order(arrival));
         Ok(nodes)
     }
 
@@ -83,7 +83,7 @@ impl RoutingNodes {
         Ok(())
     }
 
-    pub(super) fn load(
+    fn load(
         &mut self,
         cluster: &Cluster,
         table: &IndexTable,

@@ -5,7 +5,7 @@ use crate::copy::{
 };
 use crate::model::{
     Cluster, Index, IndexIndex, IndexSettings, IndexState, IndexTable, Node, NodeIndex, Roles,
-    RoutingTable, ShardId, TableOrder, Version,
+    RoutingTable, ShardId, Version,
 };
 
 /// A live data node on version 7.4.0.
@@ -67,7 +67,7 @@ pub(crate) fn cluster(nodes: usize, indices: &[&str]) -> Cluster {
         });
         tables.push(IndexTable { index, copies });
     }
-    cluster.routing = RoutingTable::new(tables, TableOrder::Kept);
+    cluster.routing = RoutingTable::new(tables);
     cluster
 }
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::sample::{cluster, shard, table, word};
 use super::{Change, CopyIndex, RoutingError, RoutingNodes};
 use crate::copy::{CopyState, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo};
-use crate::model::{Cluster, NodeIndex, RoutingTable, ShardId, TableOrder, Version};
+use crate::model::{Cluster, NodeIndex, RoutingTable, ShardId, Version};
 
 const ONE: ShardId = shard(0, 0);
 
@@ -164,7 +164,7 @@ fn inconsistent_copies_are_rejected() {
         let mut cluster = cluster(2, &["Ps0"]);
         let mut tables = cluster.routing.tables().to_vec();
         spoil(&mut tables[0].copies[0]);
-        cluster.routing = RoutingTable::new(tables, TableOrder::Kept);
+        cluster.routing = RoutingTable::new(tables);
         match RoutingNodes::new(&cluster) {
             Err(RoutingError::Broken { what: found, .. }) => {
                 assert!(found.starts_with(what), "{found}, not {what}");
@@ -203,7 +203,7 @@ fn duplicate_and_distant_shard_numbers_are_rejected() {
     let numbered = |shard: u32| {
         let mut tables = tables.clone();
         tables[0].copies[2].shard.shard = shard;
-        RoutingTable::new(tables, TableOrder::Kept)
+        RoutingTable::new(tables)
     };
     cluster.indices[0].shards = u32::MAX;
     cluster.routing = numbered(u32::MAX - 1);
@@ -217,12 +217,12 @@ fn duplicate_and_distant_shard_numbers_are_rejected() {
     cluster.routing = numbered(0);
     assert!(error(&cluster).contains("3 shards of [i0]"));
     let doubled = [tables.clone(), tables.clone()].concat();
-    cluster.routing = RoutingTable::new(doubled, TableOrder::Kept);
+    cluster.routing = RoutingTable::new(doubled);
     assert!(error(&cluster).contains("3 shards of [i0]"));
     let mut same = cluster_of_one();
     let mut tables = same.routing.tables().to_vec();
     tables[0].copies[1].allocation = tables[0].copies[0].allocation;
-    same.routing = RoutingTable::new(tables, TableOrder::Kept);
+    same.routing = RoutingTable::new(tables);
     assert!(error(&same).contains("the allocation id of another copy"));
 }
 
@@ -521,21 +521,19 @@ proptest! {
             }
         }
         // Converted to a table and back, the same copies are on the same nodes.
-        let names: Vec<&str> = cluster.indices.iter().map(|index| index.name.as_str()).collect();
-        for order in [TableOrder::Kept, TableOrder::Deterministic] {
-            let mut after = cluster.clone();
-            after.routing.order = order;
-            after.routing = nodes.to_table(&after.routing, &names);
-            let again = spread(&after);
-            check(&again);
-            for &node in nodes.order() {
-                let sorted = |nodes: &RoutingNodes| {
-                    let mut copies: Vec<_> = nodes.copies_on(node).map(|(_, copy)| *copy).collect();
-                    copies.sort_by_key(|copy| copy.shard);
-                    copies
-                };
-                prop_assert_eq!(sorted(&nodes), sorted(&again));
-            }
+        let after = Cluster {
+            routing: nodes.to_table(&cluster.routing),
+            ..cluster
+        };
+        let again = spread(&after);
+        check(&again);
+        for &node in nodes.order() {
+            let sorted = |nodes: &RoutingNodes| {
+                let mut copies: Vec<_> = nodes.copies_on(node).map(|(_, copy)| *copy).collect();
+                copies.sort_by_key(|copy| copy.shard);
+                copies
+            };
+            prop_assert_eq!(sorted(&nodes), sorted(&again));
         }
     }
 }

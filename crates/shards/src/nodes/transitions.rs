@@ -211,10 +211,4 @@ impl RoutingNodes {
         }
         self.order.retain(|&other| other != node);
     }
-
-    /// Removes the allocation id of an active copy from the in-sync set (`removeAllocationId`).
-    pub fn mark_stale(&mut self, handle: CopyIndex) {
-        let copy = *self.copy(handle);
-        self.changes.remove_allocation(&copy);
-    }
 }

@@ -1,12 +1,10 @@
-//! Routing changes for creating, closing, opening and deleting an index (`IndexRoutingTable.Builder`).
+//! Routing changes for creating and closing an index, and for its replicas (`IndexRoutingTable.Builder`).
 //!
 //! The caller must follow each with a reroute.
 
 use crate::copy::{Reason, RecoverySource, ShardCopy, UnassignedInfo};
 use crate::deciders::nodes_of_tier;
-use crate::model::{
-    Cluster, Index, IndexIndex, IndexState, IndexTable, ShardId, TableOrder, Version,
-};
+use crate::model::{Cluster, Index, IndexIndex, IndexState, IndexTable, ShardId, Version};
 
 /// First version that keeps closed indices in the routing table.
 const REPLICATES_CLOSED: Version = Version::release(7, 2, 0);
@@ -19,21 +17,14 @@ const REPLICATES_CLOSED: Version = Version::release(7, 2, 0);
 ///
 /// # Panics
 /// With more than 2^32 indices
-/// With more than 2^32 indices.
-pub fn create_index(cluster: &mut Cluster, index: Index, now_nanos: i64) -> IndexIndex {
-    let table = new_index(cluster, index, now_nanos);
-    let number = table.index;
-    edit(cluster, vec![(number, Some(table))]);
-    number
-}
-
-/// Like [`create_index`], but returns the table instead of adding it to the routing table.
-pub(super) fn new_index(cluster: &mut Cluster, mut index: Index, now_nanos: i64) -> IndexTable {
+pub fn create_index(cluster: &mut Cluster, mut index: Index, now_nanos: i64) -> IndexIndex {
     let number = IndexIndex(u32::try_from(cluster.indices.len()).expect("fewer than 2^32 indices"));
     index.state = IndexState::Open;
     index.in_sync.resize(index.shards as usize, Vec::new());
     cluster.indices.push(index);
-    fresh_table(cluster, number, Reason::IndexCreated, now_nanos)
+    let table = fresh_table(cluster, number, Reason::IndexCreated, now_nanos);
+    edit(cluster, vec![(number, Some(table))]);
+    number
 }
 
 /// Closes an open index. From 7.2 on, all its copies become unassigned and are reallocated
@@ -50,28 +41,6 @@ pub fn close_index(cluster: &mut Cluster, index: IndexIndex, now_nanos: i64) {
         .all(|node| !node.present || node.version >= REPLICATES_CLOSED);
     let table = replicated.then(|| fresh_table(cluster, index, Reason::IndexClosed, now_nanos));
     edit(cluster, vec![(index, table)]);
-}
-
-/// Opens a closed index (`initializeAsFromCloseToOpen`). Does nothing if the index is not closed.
-pub fn open_index(cluster: &mut Cluster, index: IndexIndex, now_nanos: i64) {
-    if cluster.index(index).state != IndexState::Closed {
-        return;
-    }
-    cluster.indices[index.at()].state = IndexState::Open;
-    let table = fresh_table(cluster, index, Reason::IndexReopened, now_nanos);
-    edit(cluster, vec![(index, Some(table))]);
-}
-
-/// Deletes an index; its number remains reserved.
-pub fn delete_index(cluster: &mut Cluster, index: IndexIndex) {
-    mark_deleted(cluster, index);
-    edit(cluster, vec![(index, None)]);
-}
-
-pub(super) fn mark_deleted(cluster: &mut Cluster, index: IndexIndex) {
-    let deleted = &mut cluster.indices[index.at()];
-    deleted.state = IndexState::Deleted;
-    deleted.in_sync = Vec::new();
 }
 
 /// Sets the number of replicas (`updateNumberOfReplicas`). New replicas are unassigned; unassigned
@@ -111,12 +80,7 @@ fn set_replicas_of(cluster: &mut Cluster, changes: &[(IndexIndex, u32)], now_nan
         for group in before.groups() {
             copies.extend(resized(group, replicas as usize + 1, now_nanos));
         }
-        let mut table = IndexTable { index, copies };
-        if cluster.routing.order == TableOrder::Deterministic {
-            let shards: Vec<u32> = before.groups().map(|group| group[0].shard.shard).collect();
-            table.arrange_as_put(&shards);
-        }
-        edits.push((index, Some(table)));
+        edits.push((index, Some(IndexTable { index, copies })));
     }
     if !edits.is_empty() {
         edit(cluster, edits);
@@ -172,22 +136,12 @@ fn fresh_table(cluster: &Cluster, number: IndexIndex, why: Reason, now_nanos: i6
             copies.push(ShardCopy::new_unassigned(id, false, source, info));
         }
     }
-    let mut table = IndexTable {
+    IndexTable {
         index: number,
         copies,
-    };
-    if cluster.routing.order == TableOrder::Deterministic {
-        let shards: Vec<u32> = (0..index.shards).collect();
-        table.arrange_as_put(&shards);
     }
-    table
 }
 
 fn edit(cluster: &mut Cluster, edits: Vec<(IndexIndex, Option<IndexTable>)>) {
-    let names: Vec<&str> = cluster
-        .indices
-        .iter()
-        .map(|index| index.name.as_str())
-        .collect();
-    cluster.routing = std::mem::take(&mut cluster.routing).edited(edits, &names);
+    cluster.routing = std::mem::take(&mut cluster.routing).edited(edits);
 }

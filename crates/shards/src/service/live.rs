@@ -6,14 +6,13 @@
 //! proven from the previous proof and the changes since.
 
 use super::rounds::{all_live, allocate_existing, start_on};
-use super::{Allocation, CopyId, Outcome, indices, metadata};
+use super::{Allocation, CopyId, indices, metadata};
 use crate::balancer::{self, BalancerState};
 use crate::copy::ShardCopy;
 use crate::deciders::Deciders;
 use crate::desired::{self, Computed, DesiredBalance, Reconciler};
-use crate::engine::Engine;
-use crate::gateway::Fetch;
-use crate::model::{Cluster, ClusterInfo, Index, IndexIndex, RoutingTable, ShardId, TableOrder};
+use crate::gateway::Stores;
+use crate::model::{Cluster, ClusterInfo, RoutingTable, ShardId};
 use crate::nodes::{Change, Changes, RoutingError, RoutingNodes};
 
 /// A desired balance that is walked to.
@@ -46,11 +45,8 @@ impl Walk {
 
 /// A cluster whose copies stay distributed over the nodes from round to round.
 ///
-/// Its operations have the same effect as the functions of [`super`]: the same changes in the same order,
-/// and the same table. The table is ordered as described for [`TableOrder::Kept`].
-///
-/// Any operation without a method of its own goes through [`Live::edit`], after which everything is
-/// rebuilt.
+/// A round has the same effect as [`super::reroute`]: the same changes in the same order, and the same
+/// table. For any other change of the cluster, take it out, and prepare it again.
 #[derive(Debug)]
 pub struct Live {
     cluster: Cluster,
@@ -64,8 +60,6 @@ pub struct Live {
     walk: Option<Walk>,
     /// Whether auto-expanded replicas may have to be adapted to the number of nodes.
     expansion_is_due: bool,
-    /// Whether the copies of each shard are listed by the rank of their nodes, as after a round.
-    is_listed: bool,
 }
 
 impl Live {
@@ -75,12 +69,10 @@ impl Live {
     /// # Errors
     /// If the routing table is inconsistent, or has copies on nodes that have left
     pub fn new(mut cluster: Cluster) -> Result<Self, RoutingError> {
-        cluster.routing.order = TableOrder::Kept;
         let nodes = RoutingNodes::new(&cluster)?;
         all_live(&cluster, &nodes)?;
         metadata::apply(&mut cluster, &nodes);
         let mut live = Self::ready(cluster)?;
-        live.is_listed = true;
         if live.cluster.has_desired_balance() {
             live.walk_to(DesiredBalance::of_placement(&live.cluster));
         }
@@ -116,7 +108,7 @@ impl Live {
         for (rank, node) in (0..).zip(nodes.order()) {
             ranks[node.at()] = rank;
         }
-        let deciders = Deciders::new(&cluster, &nodes, Engine::incremental());
+        let deciders = Deciders::new(&cluster, &nodes);
         let walks = cluster.has_desired_balance();
         let balancer_state = (!walks)
             .then(|| BalancerState::new(&Allocation::new(&cluster, &mut nodes, &deciders, 0)));
@@ -124,7 +116,6 @@ impl Live {
             balancer_state,
             walk: None,
             expansion_is_due: true,
-            is_listed: false,
             cluster,
             nodes,
             ranks,
@@ -138,29 +129,19 @@ impl Live {
     }
 
     /// Consumes this and returns the cluster.
-    pub(crate) fn into_cluster(self) -> Cluster {
+    pub fn into_cluster(self) -> Cluster {
         self.cluster
-    }
-
-    /// Applies an arbitrary change to the cluster and rebuilds everything.
-    ///
-    /// # Errors
-    /// If afterwards the routing table is inconsistent, or has copies on nodes that have left
-    pub fn edit<T>(
-        self,
-        change: impl FnOnce(&mut Cluster) -> T,
-    ) -> Result<(Self, T), RoutingError> {
-        let mut cluster = self.cluster;
-        let result = change(&mut cluster);
-        cluster.routing.order = TableOrder::Kept;
-        Ok((Self::ready(cluster)?, result))
     }
 
     /// Runs an allocation round, like [`super::reroute`].
     ///
     /// # Errors
     /// If the routing table is inconsistent, which cannot happen if it was consistent when prepared
-    pub fn reroute(&mut self, fetch: &dyn Fetch, now_nanos: i64) -> Result<Outcome, RoutingError> {
+    pub fn reroute(
+        &mut self,
+        stores: &Stores,
+        now_nanos: i64,
+    ) -> Result<Vec<Change>, RoutingError> {
         let expanded = std::mem::take(&mut self.expansion_is_due)
             && indices::expand_replicas(&mut self.cluster, now_nanos);
         if expanded {
@@ -169,14 +150,13 @@ impl Live {
         self.nodes.order_unassigned(&self.cluster);
         let mut allocation =
             Allocation::new(&self.cluster, &mut self.nodes, &self.deciders, now_nanos);
-        allocate_existing(&mut allocation, fetch);
+        allocate_existing(&mut allocation, stores);
         if let Some(walk) = &mut self.walk {
             if walk.is_due {
                 walk.compute(&allocation);
             }
             walk.reconciler.reconcile(&mut allocation, &walk.desired);
-            let pending_fetch = allocation.has_pending_fetch;
-            return self.end_round(expanded, pending_fetch);
+            return self.end_round(expanded);
         }
         let balancer_state = match self.balancer_state.take() {
             None => BalancerState::new(&allocation),
@@ -188,68 +168,18 @@ impl Live {
             }
         };
         self.balancer_state = Some(balancer::allocate_with(&mut allocation, balancer_state));
-        let pending_fetch = allocation.has_pending_fetch;
-        self.end_round(expanded, pending_fetch)
+        self.end_round(expanded)
     }
 
-    /// Marks copies as started, like [`super::start`].
+    /// Marks copies as started (`applyStartedShards`). Does not reroute: the server schedules that
+    /// separately.
     ///
     /// # Errors
     /// If one of them does not exist, is not recovering, or is named twice; the cluster is then unchanged
-    pub fn start(&mut self, copies: &[CopyId]) -> Result<Outcome, RoutingError> {
+    pub fn start(&mut self, copies: &[CopyId]) -> Result<Vec<Change>, RoutingError> {
         self.nodes.order_unassigned(&self.cluster);
         start_on(&self.cluster, &mut self.nodes, copies)?;
-        self.end_round(false, false)
-    }
-
-    /// Adds an index with all its copies unassigned, like [`super::create_index`].
-    ///
-    /// # Errors
-    /// If the routing table is inconsistent, which cannot happen if it was consistent when prepared
-    pub fn create_index(
-        &mut self,
-        index: Index,
-        now_nanos: i64,
-    ) -> Result<IndexIndex, RoutingError> {
-        self.expansion_is_due |= index.settings.auto_expand_replicas.is_some();
-        let table = indices::new_index(&mut self.cluster, index, now_nanos);
-        let number = table.index;
-        let created = self.cluster.index(number);
-        let is_plain = self.deciders.admit_index(&self.cluster, &created.settings);
-        let copies = created.total_copies();
-        self.cluster.routing.append(table);
-        let table = self.cluster.routing.table(number);
-        match (&mut self.balancer_state, table) {
-            (Some(balancer_state), Some(table)) if is_plain => {
-                self.nodes.admit_index(&self.cluster, table)?;
-                balancer_state.set_copies(balancer_state.copies() + copies);
-                balancer_state.follow(&self.nodes, &self.cluster, &[number]);
-            }
-            _ => self.remake()?,
-        }
-        Ok(number)
-    }
-
-    /// Deletes an index, like [`super::delete_index`].
-    ///
-    /// # Errors
-    /// If the routing table is inconsistent, which cannot happen if it was consistent when prepared
-    pub fn delete_index(&mut self, index: IndexIndex) -> Result<(), RoutingError> {
-        let copies = self.cluster.index(index).total_copies();
-        let lost = self.nodes.drop_index(&self.cluster, index);
-        indices::mark_deleted(&mut self.cluster, index);
-        self.cluster.routing.take_out(index);
-        let (Some(lost), Some(balancer_state), Engine::Incremental(sums)) =
-            (lost, &mut self.balancer_state, &self.deciders.engine)
-        else {
-            return self.remake();
-        };
-        for node in lost {
-            sums.dropped(node);
-        }
-        balancer_state.set_copies(balancer_state.copies() - copies);
-        balancer_state.follow(&self.nodes, &self.cluster, &[index]);
-        Ok(())
+        self.end_round(false)
     }
 
     /// Updates disks, sizes and paths; does nothing if the cluster has no such information.
@@ -263,7 +193,7 @@ impl Live {
     /// Rebuilds everything from the cluster.
     fn remake(&mut self) -> Result<(), RoutingError> {
         let cluster = std::mem::take(&mut self.cluster);
-        let (expansion_is_due, is_listed) = (self.expansion_is_due, self.is_listed);
+        let expansion_is_due = self.expansion_is_due;
         let walk = self.walk.take();
         *self = Self::ready(cluster)?;
         self.walk = walk;
@@ -271,12 +201,11 @@ impl Live {
             walk.reconciler.forget_copies();
         }
         self.expansion_is_due = expansion_is_due;
-        self.is_listed = is_listed;
         Ok(())
     }
 
     /// Writes the results of a round to the cluster and prepares for the next round.
-    fn end_round(&mut self, expanded: bool, pending_fetch: bool) -> Result<Outcome, RoutingError> {
+    fn end_round(&mut self, expanded: bool) -> Result<Vec<Change>, RoutingError> {
         let is_plain = |change: &Change| {
             matches!(
                 change,
@@ -289,30 +218,20 @@ impl Live {
         };
         let writes = self.nodes.changes().any() || expanded;
         let is_log_complete = self.nodes.changes().log().iter().all(is_plain);
-        if writes && !(is_log_complete && self.is_listed && !self.nodes.is_sparse()) {
-            // Failed and restarted copies change more than the log says; and the first time, all shards
-            // must be listed anew.
+        if writes && (!is_log_complete || self.nodes.is_sparse()) {
+            // Restarted copies change more than the log says.
             let changes = self.nodes.changes().log().to_vec();
             metadata::apply(&mut self.cluster, &self.nodes);
             self.remake()?;
-            self.is_listed = true;
-            return Ok(Outcome {
-                changes,
-                pending_fetch,
-            });
+            return Ok(changes);
         }
-        if let Engine::Incremental(sums) = &self.deciders.engine {
-            sums.end_round(&self.nodes);
-        }
+        self.deciders.sums.end_round(&self.nodes);
         let changes = self.nodes.end_round(&self.ranks);
         if let Some(walk) = &mut self.walk {
             walk.reconciler.follow(&self.nodes, &changes.touched());
         }
         self.write_back(&changes, writes);
-        Ok(Outcome {
-            changes: changes.into_log(),
-            pending_fetch,
-        })
+        Ok(changes.into_log())
     }
 
     fn write_back(&mut self, changes: &Changes, writes: bool) {

@@ -1,19 +1,13 @@
 //! Applies a round to the cluster: the routing table (`RoutingTable.Builder.updateNodes`) and the in-sync
 //! sets (`IndexMetaDataUpdater`).
 
-use super::CopyId;
 use crate::copy::{AllocationIndex, FORCED_ALLOCATION, RecoverySource, ShardCopy};
 use crate::model::{Cluster, ShardId};
 use crate::nodes::{Changes, RoutingNodes, ShardChanges};
 
 /// Writes the results of the round to the cluster.
 pub(super) fn apply(cluster: &mut Cluster, nodes: &RoutingNodes) {
-    let names: Vec<&str> = cluster
-        .indices
-        .iter()
-        .map(|index| index.name.as_str())
-        .collect();
-    cluster.routing = nodes.to_table(&cluster.routing, &names);
+    cluster.routing = nodes.to_table(&cluster.routing);
     apply_in_sync(cluster, nodes, nodes.changes());
 }
 
@@ -83,47 +77,4 @@ fn update_in_sync(
     if !now.is_empty() {
         *set = now;
     }
-}
-
-/// Removes allocation ids without a copy from the in-sync sets, but never empties a set
-/// (`removeStaleIdsWithoutRoutings`). Returns the previous sets, for [`put_back`].
-pub(super) fn remove_stale(
-    cluster: &mut Cluster,
-    stale: &[CopyId],
-) -> Vec<(ShardId, Vec<AllocationIndex>)> {
-    let mut shards: Vec<ShardId> = stale.iter().map(|copy| copy.shard).collect();
-    shards.sort_unstable();
-    shards.dedup();
-    let mut before = Vec::new();
-    for shard in shards {
-        let Some(set) = in_sync(cluster, shard) else {
-            continue;
-        };
-        let remaining: Vec<AllocationIndex> = set
-            .iter()
-            .copied()
-            .filter(|&allocation| !stale.contains(&CopyId { shard, allocation }))
-            .collect();
-        if !remaining.is_empty() {
-            before.push((shard, std::mem::replace(set, remaining)));
-        }
-    }
-    before
-}
-
-/// Undoes [`remove_stale`].
-pub(super) fn put_back(cluster: &mut Cluster, before: Vec<(ShardId, Vec<AllocationIndex>)>) {
-    for (shard, ids) in before {
-        if let Some(set) = in_sync(cluster, shard) {
-            *set = ids;
-        }
-    }
-}
-
-fn in_sync(cluster: &mut Cluster, shard: ShardId) -> Option<&mut Vec<AllocationIndex>> {
-    cluster
-        .indices
-        .get_mut(shard.index.at())?
-        .in_sync
-        .get_mut(shard.shard as usize)
 }

@@ -1,6 +1,7 @@
+use super::rounds::start_on;
 use super::{
-    CopyId, FailedCopy, Outcome, Round, cannot_remain, close_index, create_index, delete_index,
-    fail, move_copy, nodes_changed, open_index, reroute, retry_failed, set_replicas, start,
+    CopyId, cannot_remain, close_index, create_index, metadata, nodes_changed, reroute,
+    set_replicas,
 };
 use crate::copy::{
     AllocationIndex, AllocationStatus, FORCED_ALLOCATION, Reason, RecoverySource, ShardCopy,
@@ -9,10 +10,10 @@ use crate::copy::{
 use crate::gateway::Stores;
 use crate::model::{
     Cluster, Index, IndexIndex, IndexSettings, IndexState, NodeIndex, RebalanceEnable,
-    RoutingTable, ShardId, TableOrder, Version,
+    RoutingTable, ShardId, Version,
 };
-use crate::nodes::Change;
-use crate::nodes::sample::{cluster as sample, node, shard, table};
+use crate::nodes::sample::{cluster as sample, shard, table};
+use crate::nodes::{Change, RoutingError, RoutingNodes};
 
 const ONE: ShardId = shard(0, 0);
 const SECOND: i64 = 1_000_000_000;
@@ -60,24 +61,24 @@ fn infos(cluster: &Cluster, id: ShardId) -> Vec<UnassignedInfo> {
     group.iter().filter_map(|copy| copy.unassigned).collect()
 }
 
-fn failed(copy: CopyId) -> FailedCopy {
-    FailedCopy {
-        copy,
-        mark_stale: false,
-    }
+/// Marks copies as started, without keeping the cluster ready as [`super::Live`] does.
+pub(super) fn start(cluster: &mut Cluster, copies: &[CopyId]) -> Result<Vec<Change>, RoutingError> {
+    let mut nodes = RoutingNodes::new(cluster)?;
+    start_on(cluster, &mut nodes, copies)?;
+    metadata::apply(cluster, &nodes);
+    Ok(nodes.changes().log().to_vec())
 }
 
 /// A reroute in which the nodes report their earlier copies.
-fn again(cluster: &mut Cluster, stores: &Stores, now_nanos: i64) -> Outcome {
-    reroute(cluster, &Round::new(stores, now_nanos)).unwrap()
+fn again(cluster: &mut Cluster, stores: &Stores, now_nanos: i64) -> Vec<Change> {
+    reroute(cluster, stores, now_nanos).unwrap()
 }
 
 #[test]
 fn a_reroute_with_nothing_to_do_changes_nothing() {
     let mut cluster = cluster(2, &["Ps0 Rs1", "Ps1 Rs0"]);
     let before = cluster.clone();
-    let outcome = again(&mut cluster, &Stores::of(&before), 0);
-    assert_eq!(outcome, Outcome::default());
+    assert_eq!(again(&mut cluster, &Stores::of(&before), 0), []);
     assert_eq!(cluster.routing.tables(), before.routing.tables());
     assert_eq!(cluster.indices, before.indices);
 }
@@ -88,8 +89,7 @@ fn copies_that_cannot_remain_are_listed() {
     assert_eq!(cannot_remain(&cluster, 0), Ok(Vec::new()));
     // The other node already has a copy of each shard.
     cluster.settings.exclude.add("_name", "n1");
-    let outcome = again(&mut cluster, &Stores::default(), 0);
-    assert_eq!(outcome, Outcome::default());
+    assert_eq!(again(&mut cluster, &Stores::default(), 0), []);
     let stuck = cannot_remain(&cluster, 0).unwrap();
     let places: Vec<_> = stuck.iter().map(|copy| (copy.shard, copy.node)).collect();
     let there = Some(NodeIndex(1));
@@ -100,8 +100,8 @@ fn copies_that_cannot_remain_are_listed() {
 fn a_copy_that_has_started_is_in_sync() {
     let mut cluster = cluster(3, &["Ps0 Ri1"]);
     let replica = at(&cluster, 1, ONE);
-    let outcome = start(&mut cluster, &[replica]).unwrap();
-    assert!(matches!(outcome.changes[..], [Change::Started(_)]));
+    let changes = start(&mut cluster, &[replica]).unwrap();
+    assert!(matches!(changes[..], [Change::Started(_)]));
     assert_eq!(table(&cluster, 0), "Ps0 Rs1");
     assert_eq!(in_sync(&cluster, ONE), active_ids(&cluster, ONE));
     assert_eq!(in_sync(&cluster, ONE).len(), 2);
@@ -143,84 +143,8 @@ fn only_recovering_copies_can_start() {
         shard: shard(3, 0),
         ..replica
     };
-    assert!(refused(&[nowhere]).contains("no such shard"));
+    assert!(refused(&[nowhere]).contains("cannot start [#3][0]"));
     assert_eq!(cluster.routing.tables(), before.routing.tables());
-}
-
-#[test]
-fn a_failed_primary_without_a_replica_stays_in_sync() {
-    let mut cluster = cluster(2, &["Ps0"]);
-    let primary = at(&cluster, 0, ONE);
-    let stores = Stores::of(&cluster);
-    let list = [FailedCopy {
-        copy: primary,
-        mark_stale: true,
-    }];
-    fail(&mut cluster, &list, &[], &Round::new(&stores, 0)).unwrap();
-    // It is not allocated to the node where it failed, the only one with its data.
-    assert_eq!(table(&cluster, 0), "Pu");
-    assert_eq!(in_sync(&cluster, ONE), [primary.allocation]);
-    let info = infos(&cluster, ONE)[0];
-    assert_eq!(info.last_status, AllocationStatus::NoValidShardCopy);
-    // In the next round it may go back, with its old id.
-    again(&mut cluster, &stores, 0);
-    assert_eq!(table(&cluster, 0), "Pi0");
-    assert_eq!(at(&cluster, 0, ONE), primary);
-    let info = infos(&cluster, ONE)[0];
-    assert_eq!(
-        (info.reason, info.failed_allocations),
-        (Reason::AllocationFailed, 1)
-    );
-    let list = [failed(primary)];
-    fail(&mut cluster, &list, &[], &Round::new(&stores, 0)).unwrap();
-    assert_eq!(infos(&cluster, ONE)[0].failed_allocations, 2);
-}
-
-#[test]
-fn a_stale_replica_leaves_the_in_sync_set() {
-    let mut cluster = cluster(2, &["Ps0 Rs1"]);
-    let list = [FailedCopy {
-        copy: at(&cluster, 1, ONE),
-        mark_stale: true,
-    }];
-    let stores = Stores::of(&cluster);
-    fail(&mut cluster, &list, &[], &Round::new(&stores, 0)).unwrap();
-    assert_eq!(in_sync(&cluster, ONE), active_ids(&cluster, ONE));
-    assert_eq!(table(&cluster, 0), "Ps0 Ru");
-}
-
-#[test]
-fn stale_ids_are_removed_except_the_last() {
-    let mut cluster = cluster(2, &["Pu"]);
-    cluster.indices[0].in_sync[0] = [11, 12].map(AllocationIndex).to_vec();
-    let stale = [11, 12].map(|id| CopyId {
-        shard: ONE,
-        allocation: AllocationIndex(id),
-    });
-    let stores = Stores::default();
-    let round = Round::new(&stores, 0);
-    fail(&mut cluster, &[], &stale[..1], &round).unwrap();
-    assert_eq!(in_sync(&cluster, ONE), [AllocationIndex(12)]);
-    fail(&mut cluster, &[], &stale[1..], &round).unwrap();
-    assert_eq!(in_sync(&cluster, ONE), [AllocationIndex(12)]);
-    assert_eq!(
-        fail(&mut cluster, &[], &[], &round).unwrap(),
-        Outcome::default()
-    );
-}
-
-#[test]
-fn a_copy_that_already_failed_with_another_is_skipped() {
-    let mut cluster = cluster(3, &["Ps0 Ri1"]);
-    let list = [failed(at(&cluster, 0, ONE)), failed(at(&cluster, 1, ONE))];
-    let stores = Stores::default();
-    fail(&mut cluster, &list, &[], &Round::new(&stores, 0)).unwrap();
-    let mut reasons: Vec<Reason> = infos(&cluster, ONE)
-        .iter()
-        .map(|info| info.reason)
-        .collect();
-    reasons.sort_by_key(|&reason| reason as u8);
-    assert_eq!(reasons, [Reason::AllocationFailed, Reason::PrimaryFailed]);
 }
 
 #[test]
@@ -240,28 +164,29 @@ fn a_forced_stale_primary_is_in_sync_only_when_it_has_started() {
     let mut cluster = cluster(2, &["Pi0"]);
     let mut tables = cluster.routing.tables().to_vec();
     tables[0].copies[0].recovery = Some(RecoverySource::ForcedStalePrimary);
-    cluster.routing = RoutingTable::new(tables, TableOrder::Kept);
+    cluster.routing = RoutingTable::new(tables);
     cluster.indices[0].in_sync[0] = vec![FORCED_ALLOCATION];
     let primary = at(&cluster, 0, ONE);
     start(&mut cluster, &[primary]).unwrap();
     assert_eq!(in_sync(&cluster, ONE), [primary.allocation]);
 }
 
+/// A node leaves the cluster.
+fn leave(cluster: &mut Cluster, node: u32) {
+    cluster.nodes[node as usize].present = false;
+    cluster.data_nodes.retain(|other| other.0 != node);
+}
+
 #[test]
 fn copies_of_a_departed_node_are_delayed_for_a_minute() {
     let mut cluster = cluster(3, &["Ps0 Rs1", "Ps1 Rs2"]);
     let mut stores = Stores::of(&cluster);
-    cluster.nodes[1].present = false;
-    cluster.settle_nodes();
+    leave(&mut cluster, 1);
     stores.observe(&cluster);
-    let round = Round::new(&stores, 5 * SECOND);
-    assert!(
-        reroute(&mut cluster, &round)
-            .unwrap_err()
-            .to_string()
-            .contains("node n1")
-    );
-    nodes_changed(&mut cluster, true, &round).unwrap();
+    let refused = reroute(&mut cluster, &stores, 5 * SECOND).unwrap_err();
+    assert!(refused.to_string().contains("node n1"));
+    nodes_changed(&mut cluster, 5 * SECOND).unwrap();
+    again(&mut cluster, &stores, 5 * SECOND);
     assert_eq!(table(&cluster, 0), "Ps0 Ru");
     assert_eq!(table(&cluster, 1), "Ps2 Ru");
     let info = infos(&cluster, ONE)[0];
@@ -278,23 +203,41 @@ fn copies_of_a_departed_node_are_delayed_for_a_minute() {
 }
 
 #[test]
-fn a_returning_node_gets_its_copies_back() {
-    let mut cluster = cluster(3, &["Ps0 Rs1"]);
+fn a_departed_primary_without_a_replica_stays_in_sync() {
+    let mut cluster = cluster(2, &["Ps0"]);
     let mut stores = Stores::of(&cluster);
-    cluster.nodes[1].present = false;
-    cluster.settle_nodes();
+    let primary = at(&cluster, 0, ONE);
+    leave(&mut cluster, 0);
     stores.observe(&cluster);
-    nodes_changed(&mut cluster, true, &Round::new(&stores, 0)).unwrap();
-    cluster.nodes[1].present = true;
-    cluster.settle_nodes();
-    stores.observe(&cluster);
-    assert_eq!(cluster.data_nodes, [0, 2, 1].map(NodeIndex));
-    nodes_changed(&mut cluster, true, &Round::new(&stores, SECOND)).unwrap();
-    assert_eq!(table(&cluster, 0), "Ps0 Ri1");
+    nodes_changed(&mut cluster, 0).unwrap();
+    again(&mut cluster, &stores, 0);
+    assert_eq!(table(&cluster, 0), "Pu");
+    assert_eq!(in_sync(&cluster, ONE), [primary.allocation]);
+    let info = infos(&cluster, ONE)[0];
+    assert_eq!(info.last_status, AllocationStatus::NoValidShardCopy);
 }
 
 #[test]
-fn closing_and_opening_allocate_everything_again() {
+fn a_returning_node_gets_its_copies_back() {
+    let mut cluster = cluster(3, &["Ps0 Rs1", "Ps1"]);
+    let mut stores = Stores::of(&cluster);
+    let primary = at(&cluster, 1, shard(1, 0));
+    leave(&mut cluster, 1);
+    stores.observe(&cluster);
+    nodes_changed(&mut cluster, 0).unwrap();
+    again(&mut cluster, &stores, 0);
+    cluster.nodes[1].present = true;
+    cluster.data_nodes.push(NodeIndex(1));
+    stores.observe(&cluster);
+    again(&mut cluster, &stores, SECOND);
+    assert_eq!(table(&cluster, 0), "Ps0 Ri1");
+    // A primary keeps its allocation id.
+    assert_eq!(table(&cluster, 1), "Pi1");
+    assert_eq!(at(&cluster, 1, shard(1, 0)), primary);
+}
+
+#[test]
+fn closing_allocates_everything_again() {
     let mut cluster = cluster(2, &["Ps0 Rs1"]);
     let stores = Stores::of(&cluster);
     let ids = in_sync(&cluster, ONE);
@@ -309,12 +252,9 @@ fn closing_and_opening_allocate_everything_again() {
     start(&mut cluster, &[primary]).unwrap();
     again(&mut cluster, &stores, 5);
     assert_eq!(table(&cluster, 0), "Ps0 Ri1");
-    open_index(&mut cluster, IndexIndex(0), 6);
-    assert_eq!(table(&cluster, 0), "Pu Ru");
-    assert_eq!(infos(&cluster, ONE)[0].reason, Reason::IndexReopened);
     // A second time, nothing happens.
     let before = cluster.routing.clone();
-    open_index(&mut cluster, IndexIndex(0), 7);
+    close_index(&mut cluster, IndexIndex(0), 6);
     assert_eq!(cluster.routing.tables(), before.tables());
 }
 
@@ -325,12 +265,6 @@ fn before_7_2_a_closed_index_is_not_routed() {
     close_index(&mut cluster, IndexIndex(0), 0);
     assert_eq!(table(&cluster, 0), "not routed");
     assert_eq!(table(&cluster, 1), "Ps0 Rs1");
-    open_index(&mut cluster, IndexIndex(0), 0);
-    assert_eq!(table(&cluster, 0), "Pu Ru");
-    delete_index(&mut cluster, IndexIndex(1));
-    assert_eq!(table(&cluster, 1), "not routed");
-    assert_eq!(cluster.index_by_name("i1"), None);
-    assert_eq!(cluster.total_copies(), 2);
 }
 
 fn new_index(name: &str, shards: u32, replicas: u32) -> Index {
@@ -410,73 +344,4 @@ fn replicas_expand_to_the_nodes() {
     closed.indices[0].state = IndexState::Closed;
     again(&mut closed, &Stores::default(), 0);
     assert_eq!(closed.indices[0].replicas, 1);
-}
-
-#[test]
-fn failure_counters_are_reset_on_demand() {
-    let mut cluster = cluster(2, &["Ps0 Ru"]);
-    let mut tables = cluster.routing.tables().to_vec();
-    tables[0].copies[1].unassigned = Some(UnassignedInfo {
-        failed_allocations: 5,
-        ..UnassignedInfo::new(Reason::AllocationFailed, 0)
-    });
-    cluster.routing = RoutingTable::new(tables, TableOrder::Kept);
-    let stores = Stores::of(&cluster);
-    again(&mut cluster, &stores, 0);
-    assert_eq!(table(&cluster, 0), "Ps0 Ru");
-    retry_failed(&mut cluster, &Round::new(&stores, 0)).unwrap();
-    assert_eq!(table(&cluster, 0), "Ps0 Ri1");
-    let info = infos(&cluster, ONE)[0];
-    assert_eq!(
-        (info.reason, info.failed_allocations),
-        (Reason::ManualAllocation, 0)
-    );
-}
-
-#[test]
-fn a_copy_is_moved_manually() {
-    let mut cluster = cluster(3, &["Ps0 Rs1", "Pi0"]);
-    let stores = Stores::of(&cluster);
-    let round = Round::new(&stores, 0);
-    let mut move_to = |id, from, to| {
-        move_copy(&mut cluster, id, NodeIndex(from), NodeIndex(to), &round)
-            .map(|_| table(&cluster, 0))
-            .map_err(|error| error.to_string())
-    };
-    assert!(
-        move_to(ONE, 0, 1)
-            .unwrap_err()
-            .contains("deciders forbid it on node n1")
-    );
-    assert!(move_to(ONE, 2, 1).unwrap_err().contains("has no copy"));
-    assert!(
-        move_to(shard(1, 0), 0, 2)
-            .unwrap_err()
-            .contains("it is Initializing")
-    );
-    assert!(move_to(ONE, 0, 7).unwrap_err().contains("holds no data"));
-    assert!(
-        move_to(shard(5, 0), 0, 2)
-            .unwrap_err()
-            .contains("no such shard")
-    );
-    assert_eq!(move_to(ONE, 0, 2).unwrap(), "Pm02 Rs1");
-}
-
-#[test]
-fn names_decide_the_order_of_a_deterministic_table() {
-    // The `java` tests compare these maps with a 7.4.0 jar run with -Dhppc.bitmixer=DETERMINISTIC. This
-    // tests that tables use them: a map of shards has the order 3, 4, 1, 2, 0.
-    let mut cluster = cluster(1, &[]);
-    cluster.routing.order = TableOrder::Deterministic;
-    cluster.nodes.push(node("n1"));
-    cluster.settle_nodes();
-    let index = create_index(&mut cluster, new_index("five", 5, 0), 0);
-    let shards = |cluster: &Cluster| -> Vec<u32> {
-        let table = cluster.routing.table(index).unwrap();
-        table.groups().map(|group| group[0].shard.shard).collect()
-    };
-    assert_eq!(shards(&cluster), [3, 4, 1, 2, 0]);
-    again(&mut cluster, &Stores::default(), 0);
-    assert_eq!(*shards(&cluster).last().unwrap(), 0);
 }

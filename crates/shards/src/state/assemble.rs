@@ -8,7 +8,7 @@ use super::{State, StateError};
 use crate::copy::{AllocationIndex, RecoverySource, ShardCopy};
 use crate::model::{
     Cluster, Forecast, Index, IndexIndex, IndexState, IndexTable, Node, NodeIndex, RestoreShard,
-    Roles, RoutingTable, ShardId, SnapshotShard, TableOrder, Version,
+    Roles, RoutingTable, ShardId, SnapshotShard, Version,
 };
 use crate::profile;
 use std::collections::{HashMap, HashSet};
@@ -49,7 +49,7 @@ pub fn state(mut raw: Raw, version: Version) -> Result<State, StateError> {
         cluster: Cluster {
             data_nodes,
             indices,
-            routing: RoutingTable::new(tables, TableOrder::Kept),
+            routing: RoutingTable::new(tables),
             nodes,
             next_allocation: raw.next_allocation(),
             ..Cluster::default()

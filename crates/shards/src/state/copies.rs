@@ -219,11 +219,11 @@ fn unassigned(info: &RawUnassigned<'_>, raw: &mut Raw) -> Result<UnassignedInfo,
         .as_ref()
         .map(|Text(status)| &**status)
     {
-        None | Some("no_attempt") => AllocationStatus::NoAttempt,
+        // That nodes have yet to report what they hold is over with the next round.
+        None | Some("no_attempt" | "fetching_shard_data") => AllocationStatus::NoAttempt,
         Some("deciders_no" | "no") => AllocationStatus::DecidersNo,
         Some("no_valid_shard_copy") => AllocationStatus::NoValidShardCopy,
         Some("deciders_throttled" | "throttled") => AllocationStatus::DecidersThrottled,
-        Some("fetching_shard_data") => AllocationStatus::FetchingShardData,
         Some("delayed_allocation") => AllocationStatus::DelayedAllocation,
         Some(other) => return Err(format!("allocation status {:?} is not known", shown(other))),
     };
@@ -245,44 +245,8 @@ fn unassigned(info: &RawUnassigned<'_>, raw: &mut Raw) -> Result<UnassignedInfo,
 
 /// Parses a UTC time as the server prints it; nanoseconds since 1970.
 fn time(text: &str) -> Option<i64> {
-    let (date, rest) = text.split_once('T')?;
-    let clock = rest.strip_suffix('Z')?;
-    let number = |text: &str, least: i64, most: i64| {
-        let digits =
-            (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-        let value: i64 = if digits {
-            text.parse().ok()?
-        } else {
-            return None;
-        };
-        (least..=most).contains(&value).then_some(value)
-    };
-    let mut parts = date.split('-');
-    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    let (year, month, day) = (
-        number(year, 1970, 2200)?,
-        number(month, 1, 12)?,
-        number(day, 1, 31)?,
-    );
-    let mut parts = clock.split(':');
-    let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);
-    let (whole, fraction) = second.split_once('.').unwrap_or((second, ""));
-    let seconds = number(hour, 0, 23)? * 3600 + number(minute, 0, 59)? * 60 + number(whole, 0, 60)?;
-    if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let nanos: i64 = format!("{fraction:0<9}").parse().ok()?;
-    // Days from the civil date: years start in March, so that the leap day is the last one.
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let days =
-        365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
-    (days * 86_400 + seconds)
-        .checked_mul(1_000_000_000)?
-        .checked_add(nanos)
+    let time: jiff::Timestamp = text.parse().ok()?;
+    i64::try_from(time.as_nanosecond()).ok()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::model::WatermarkOrderError;
 #[non_exhaustive]
 pub enum StateError {
     /// The JSON is malformed, or does not have the expected structure.
-    #[error("{what}, line {line}, column {column}{}: {problem}", at(*byte))]
+    #[error("{what}, line {line}, column {column}: {problem}")]
     Json {
         /// The response.
         what: &'static str,
@@ -15,20 +15,16 @@ pub enum StateError {
         line: usize,
         /// Column in bytes, from 1.
         column: usize,
-        /// Offset in bytes, from 0, if known.
-        byte: Option<u64>,
         /// The problem.
         problem: String,
     },
     /// The input is not JSON, judging by its first bytes.
-    #[error("{what}: expected JSON, found {found}{}", first(bytes))]
+    #[error("{what}: expected JSON, found {found}")]
     NotJson {
         /// The response.
         what: &'static str,
         /// The apparent format.
         found: &'static str,
-        /// The first bytes in hexadecimal.
-        bytes: String,
         /// How to fix it.
         way_out: &'static str,
     },
@@ -69,16 +65,4 @@ pub struct SettingError {
     pub expected: &'static str,
     /// The value found, truncated.
     pub found: String,
-}
-
-fn first(bytes: &str) -> String {
-    if bytes.is_empty() {
-        String::new()
-    } else {
-        format!(" (it begins with the bytes {bytes})")
-    }
-}
-
-fn at(byte: Option<u64>) -> String {
-    byte.map_or_else(String::new, |byte| format!(" (byte {byte})"))
 }

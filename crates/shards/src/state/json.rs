@@ -7,10 +7,8 @@ use serde::de::{
     Unexpected, Visitor,
 };
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::fmt;
-use std::io::{self, BufRead, Read};
-use std::rc::Rc;
+use std::io::BufRead;
 
 /// Input of the JSON parser.
 pub enum Source<'a> {
@@ -23,34 +21,12 @@ pub enum Source<'a> {
 /// Maximum length of untrusted text in an error, in characters.
 const FOREIGN_CHARS_MAX: usize = 120;
 
-/// Prepares untrusted text for an error: truncates it and escapes control characters.
+/// Prepares untrusted text for an error: truncates it and escapes what could control a terminal.
 pub fn shown(text: &str) -> String {
-    let mut out: String = text
-        .chars()
-        .take(FOREIGN_CHARS_MAX)
-        .flat_map(|c| {
-            let unsafe_char = c.is_control() || is_deceptive(c);
-            let plain = (!unsafe_char).then_some(c);
-            let escaped = unsafe_char.then(|| c.escape_default());
-            plain.into_iter().chain(escaped.into_iter().flatten())
-        })
-        .collect();
-    if text.chars().nth(FOREIGN_CHARS_MAX).is_some() {
-        out.push('…');
+    match text.char_indices().nth(FOREIGN_CHARS_MAX) {
+        None => units::escape(text).into_owned(),
+        Some((end, _)) => format!("{}…", units::escape(&text[..end])),
     }
-    out
-}
-
-/// Whether it is a Unicode format character (Cf) that hides or reorders text on a terminal ("Trojan
-/// source", CVE-2021-42574).
-fn is_deceptive(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Records that a part was seen; a second one would be merged with the first.
@@ -76,36 +52,22 @@ pub fn parse<'de, S: DeserializeSeed<'de>>(
             let mut deserializer = serde_json::Deserializer::from_slice(bytes);
             let read = seed.deserialize(&mut deserializer);
             read.and_then(|value| deserializer.end().map(|()| value))
-                .map_err(|error| {
-                    let byte = offset(bytes, error.line(), error.column());
-                    state_error(what, &error, byte)
-                })
+                .map_err(|error| state_error(what, &error))
         }
         Source::Stream(stream) => {
-            let mut head = [0; signature::HEAD_BYTES];
-            let length = read_head(stream, &mut head).map_err(|error| StateError::Unreadable {
-                what,
-                reason: shown(&error.to_string()),
-            })?;
-            let head = &head[..length];
-            signature::refuse(what, head)?;
-            let lines = Rc::new(Lines::default());
-            let reader = Counting {
-                stream: head.chain(stream),
-                lines: Rc::clone(&lines),
-            };
-            let mut deserializer = serde_json::Deserializer::from_reader(reader);
+            // An error comes again when the parser reads.
+            if let Ok(head) = stream.fill_buf() {
+                signature::refuse(what, head)?;
+            }
+            let mut deserializer = serde_json::Deserializer::from_reader(stream);
             let read = seed.deserialize(&mut deserializer);
             read.and_then(|value| deserializer.end().map(|()| value))
-                .map_err(|error| {
-                    let byte = lines.offset(error.line(), error.column());
-                    state_error(what, &error, byte)
-                })
+                .map_err(|error| state_error(what, &error))
         }
     }
 }
 
-fn state_error(what: &'static str, error: &serde_json::Error, byte: Option<u64>) -> StateError {
+fn state_error(what: &'static str, error: &serde_json::Error) -> StateError {
     let text = error.to_string();
     if error.is_io() {
         return StateError::Unreadable {
@@ -118,23 +80,8 @@ fn state_error(what: &'static str, error: &serde_json::Error, byte: Option<u64>)
         what,
         line: error.line(),
         column: error.column(),
-        byte,
         problem: shown(&reword(text.strip_suffix(&place).unwrap_or(&text))),
     }
-}
-
-/// The first bytes of a stream; fewer only at its end.
-fn read_head(stream: &mut dyn BufRead, head: &mut [u8]) -> io::Result<usize> {
-    let mut length = 0;
-    while length < head.len() {
-        match stream.read(&mut head[length..]) {
-            Ok(0) => break,
-            Ok(count) => length += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(length)
 }
 
 /// Rewords an error in terms of JSON instead of Rust types.
@@ -163,58 +110,6 @@ fn reword(problem: &str) -> String {
         other => value.unwrap_or(other),
     };
     format!("expected {expected}, found {found}")
-}
-
-/// Converts a 1-based line and byte column to a 0-based offset.
-fn offset(bytes: &[u8], line: usize, column: usize) -> Option<u64> {
-    let mut start = 0;
-    for _ in 1..line {
-        start += bytes.get(start..)?.iter().position(|&byte| byte == b'\n')? + 1;
-    }
-    u64::try_from(start + column.saturating_sub(1)).ok()
-}
-
-/// Start offsets of the last two lines of a stream; two, because the parser looks one byte ahead.
-#[derive(Default)]
-struct Lines {
-    read: Cell<u64>,
-    line: Cell<usize>,
-    starts: Cell<[u64; 2]>,
-}
-
-impl Lines {
-    fn record(&self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.read.set(self.read.get() + 1);
-            if byte == b'\n' {
-                self.line.set(self.line.get() + 1);
-                self.starts.set([self.starts.get()[1], self.read.get()]);
-            }
-        }
-    }
-
-    fn offset(&self, line: usize, column: usize) -> Option<u64> {
-        let [before, last] = self.starts.get();
-        let start = match (self.line.get() + 1).checked_sub(line)? {
-            0 => last,
-            1 => before,
-            _ => return None,
-        };
-        Some(start + column.saturating_sub(1) as u64)
-    }
-}
-
-struct Counting<R> {
-    stream: R,
-    lines: Rc<Lines>,
-}
-
-impl<R: Read> Read for Counting<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.stream.read(buffer)?;
-        self.lines.record(&buffer[..count]);
-        Ok(count)
-    }
 }
 
 /// A string, borrowed from the input if possible.

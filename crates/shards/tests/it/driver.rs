@@ -1,23 +1,57 @@
-//! The real allocation service of 7.4.0, run by lab/shards/run.sh, and those of other versions, run by
-//! lab/shards/versions/run.sh.
+//! The code of real servers: the balancer of any version, run by lab/shards/versions/run.sh, and what other
+//! scripts of lab/shards run.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+use shards::model::{Product, Version};
 
 use crate::answer::{Answer, Order};
-use crate::spec::{Attached, ClusterSpec, Step};
 
 /// Exit code of the script when Java, Maven or the jars are unavailable.
 const NOT_HERE: i32 = 77;
 
-pub struct Driver {
-    process: Process,
-    order: Order,
+/// A server's version, as its jars are called.
+#[derive(Clone, Copy)]
+pub struct Server {
+    pub name: &'static str,
+    pub product: Product,
+    pub version: Version,
 }
+
+impl Server {
+    pub fn of(name: &'static str) -> Self {
+        let (product, numbers) = match name.strip_prefix("opensearch-") {
+            Some(numbers) => (Product::OpenSearch, numbers),
+            None => (Product::Elasticsearch, name),
+        };
+        let numbers: Vec<u32> = numbers
+            .split('.')
+            .map(|number| number.parse().expect("a number"))
+            .collect();
+        Self {
+            name,
+            product,
+            version: Version::release(numbers[0], numbers[1], numbers[2]),
+        }
+    }
+
+    pub fn is_elasticsearch_from(self, major: u32, minor: u32) -> bool {
+        self.product == Product::Elasticsearch && self.version >= Version::release(major, minor, 0)
+    }
+
+    /// Whether it needs a later JDK than Debian 12 has.
+    fn needs_java_21(self) -> bool {
+        self.is_elasticsearch_from(9, 0)
+            || self.product == Product::OpenSearch && self.version >= Version::release(3, 0, 0)
+    }
+}
+
+/// The balancer of a server.
+pub struct Driver(Process);
 
 #[derive(Deserialize)]
 struct Raw {
@@ -26,99 +60,58 @@ struct Raw {
     #[serde(default)]
     unassigned: Vec<String>,
     #[serde(default)]
-    in_sync: Vec<String>,
-    order: Option<RawOrder>,
+    order: RawOrder,
     error: Option<String>,
     #[serde(default)]
     stack: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct RawOrder {
     data_nodes: Vec<String>,
     indices: Vec<Vec<Value>>,
 }
 
-/// An exception thrown by the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thrown {
-    pub error: String,
-    pub stack: Vec<String>,
-}
-
 impl Driver {
-    /// Starts the driver, compiling it first if necessary.
+    /// Starts the driver, compiling it first if necessary; `None` if the server needs a later JDK than is
+    /// installed.
     ///
     /// # Panics
-    /// If the driver is unavailable: the differential test would prove nothing without it
-    pub fn start() -> Self {
-        Self::run("run.sh", &[])
-    }
-
-    /// Like [`Driver::start`], for the balancer of any version: `8.4.3`, `opensearch-2.19.1`.
-    ///
-    /// # Panics
-    /// As [`Driver::start`]
-    pub fn version(version: &str) -> Self {
-        Self::run("versions/run.sh", &[version])
-    }
-
-    fn run(script: &str, args: &[&str]) -> Self {
-        let process = Process::start(script, args, &[]);
-        Self {
-            process: process.unwrap_or_else(|why| panic!("{why}")),
-            order: Order::default(),
+    /// If the driver is unavailable otherwise: the differential test would prove nothing without it
+    pub fn start(server: Server) -> Option<Self> {
+        match Process::start("versions/run.sh", &[server.name], &[]) {
+            Ok(process) => Some(Self(process)),
+            Err(why) if server.needs_java_21() => {
+                println!("not compared with {}: {why}", server.name);
+                None
+            }
+            Err(why) => panic!("{why}"),
         }
     }
 
-    /// Creates a cluster and returns the server's state.
-    pub fn cluster(&mut self, spec: &ClusterSpec, with: &Attached) -> Result<Answer, Thrown> {
-        let mut cluster = json!(spec);
-        merge(&mut cluster, &json!(with));
-        self.ask(&json!({ "cluster": cluster }))
-    }
-
-    /// Executes a step and returns the server's state.
-    pub fn step(&mut self, step: &Step, with: &Attached) -> Result<Answer, Thrown> {
-        let mut line = json!(step);
-        merge(&mut line, &json!(with));
-        self.ask(&line)
-    }
-
-    /// Sends a line and returns the server's state.
-    pub fn ask(&mut self, line: &Value) -> Result<Answer, Thrown> {
-        let text = self.process.ask(line);
+    /// Sends a line and returns the server's state, or what it threw, as lines.
+    pub fn ask(&mut self, line: &Value) -> Result<Answer, Vec<String>> {
+        let text = self.0.ask(line);
         let raw: Raw = serde_json::from_str(&text)
             .unwrap_or_else(|error| panic!("the driver answered {text:?}: {error}"));
         if let Some(error) = raw.error {
-            return Err(Thrown {
-                error,
-                stack: raw.stack,
-            });
-        }
-        if let Some(order) = raw.order {
-            self.order = Order {
-                data_nodes: order.data_nodes,
-                indices: order.indices.iter().map(|line| index_order(line)).collect(),
-            };
+            let mut lines = vec![format!("the server threw {error}")];
+            lines.extend(raw.stack);
+            return Err(lines);
         }
         let nodes = raw.nodes.into_iter().map(|mut lines| {
             let id = lines.remove(0);
             (id, lines)
         });
+        let indices = raw.order.indices.iter();
         Ok(Answer {
             nodes: nodes.collect(),
             unassigned: raw.unassigned,
-            in_sync: raw.in_sync,
-            order: self.order.clone(),
+            order: Order {
+                data_nodes: raw.order.data_nodes,
+                indices: indices.map(|line| index_order(line)).collect(),
+            },
         })
-    }
-}
-
-/// Copies the keys of one object into another.
-fn merge(into: &mut Value, from: &Value) {
-    if let (Value::Object(into), Value::Object(from)) = (into, from) {
-        into.extend(from.clone());
     }
 }
 

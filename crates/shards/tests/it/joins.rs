@@ -1,17 +1,15 @@
 //! How many copies move when an empty node joins, on the real server and here: what a raised
 //! `cluster_concurrent_rebalance` costs in each generation of the balancer.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
-use shards::engine::Engine;
-use shards::model::TableOrder;
+use serde_json::json;
 
 use crate::answer::{Answer, Order};
-use crate::driver::Driver;
+use crate::driver::{Driver, Server};
 use crate::ours::Ours;
 use crate::rng::Rng;
-use crate::spec::{Attached, ClusterSpec, CopySpec, Given, IndexSpec, NodeSpec, Settings, Step};
-use crate::versions::{Server, ask};
+use crate::spec::{ClusterSpec, IndexSpec, NodeSpec, Settings, Step};
 
 /// A cluster whose last node is empty; the copies are dealt to the others in turn.
 #[derive(Clone, Copy)]
@@ -23,16 +21,16 @@ struct Shape {
 
 /// How it went.
 #[derive(Debug, PartialEq, Eq)]
-struct Tally {
+pub struct Tally {
     moved: usize,
     rounds: usize,
     /// Copies on the new node at the end.
     arrived: usize,
-    end: End,
+    pub end: End,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+pub enum End {
     Rest,
     /// An assignment of copies to nodes has come back, so it never ends.
     Circle,
@@ -61,30 +59,17 @@ impl std::fmt::Display for Tally {
 }
 
 impl Shape {
-    fn spec(self, server: Server, rebalance: &str) -> ClusterSpec {
+    fn spec(self, rebalance: &str) -> ClusterSpec {
         let node = |number: usize| NodeSpec {
             id: format!("node-{number}"),
             name: format!("node-{number}"),
-            host: format!("host{number}"),
             address: format!("10.0.0.{}", number + 1),
             port: 9300,
-            attributes: BTreeMap::new(),
-            data: true,
-            master: false,
-            version: server.number().to_owned(),
         };
         let mut next = 0;
         let mut copy = || {
             next += 1;
-            CopySpec {
-                state: Given::Started,
-                node: Some(format!("node-{}", (next - 1) % (self.nodes - 1))),
-                to: None,
-                id: Some(u64::try_from(next).expect("small")),
-                reason: "INDEX_CREATED",
-                failures: 0,
-                delayed: false,
-            }
+            Some(format!("node-{}", (next - 1) % (self.nodes - 1)))
         };
         let indices = (0..self.indices).map(|number| IndexSpec {
             name: format!("index-{number:06}"),
@@ -93,8 +78,6 @@ impl Shape {
                 ("index.number_of_shards".to_owned(), self.shards.to_string()),
                 ("index.number_of_replicas".to_owned(), "0".to_owned()),
             ]),
-            closed: false,
-            in_sync: Vec::new(),
             shards: Some((0..self.shards).map(|_| vec![copy()]).collect()),
         });
         let set = |key: &str, value: &str| {
@@ -108,7 +91,6 @@ impl Shape {
             ]),
             nodes: (0..self.nodes).map(node).collect(),
             indices: indices.collect(),
-            without: Vec::new(),
         }
     }
 }
@@ -124,9 +106,7 @@ fn tally(
     let mut seen: HashSet<Vec<(String, u32, String)>> = HashSet::new();
     let (mut moved, mut rounds, mut left) = (0, 0, 0);
     loop {
-        let answer = step(&Step::Reroute {
-            retry_failed: false,
-        });
+        let answer = step(&Step::Reroute);
         let mut moving: Vec<_> = answer
             .copies()
             .filter(|copy| !copy.is_active())
@@ -175,38 +155,30 @@ fn tally(
     }
 }
 
-/// The same on the server and here, each with the copies that it has on the way itself.
-fn both(
+/// The same on the server and here, each with the copies that it has on the way itself. `new` is the node
+/// whose copies are counted.
+pub fn both(
     driver: &mut Driver,
     server: Server,
-    shape: Shape,
-    rebalance: &str,
+    spec: &ClusterSpec,
+    new: &str,
     percent: usize,
 ) -> [Tally; 2] {
     const WATCHED: usize = 600;
-    let spec = shape.spec(server, rebalance);
-    let first = ask(driver, &serde_json::json!({ "cluster": spec })).expect("the server takes it");
-    let mut ours = Ours::new(
-        &spec,
-        &first.order,
-        &Attached::default(),
-        Engine::incremental,
-    );
-    (ours.cluster.product, ours.cluster.version) = (server.product, server.version);
-    ours.cluster.routing.order = TableOrder::Kept;
-    let new = format!("node-{}", shape.nodes - 1);
+    let first = driver
+        .ask(&json!({ "cluster": spec }))
+        .expect("the server takes it");
+    let mut ours = Ours::new(server, spec, &first.order);
     // Ties are broken by the order of the server's maps, which is salted: ours follow it.
     let mut orders = vec![first.order];
-    let theirs = tally(percent, WATCHED, &new, |step| {
-        let answer = ask(driver, &serde_json::json!(step)).expect("the server goes on");
+    let theirs = tally(percent, WATCHED, new, |step| {
+        let answer = driver.ask(&json!(step)).expect("the server goes on");
         orders.push(answer.order.clone());
         answer
     });
     let mut orders = orders.iter().skip(1);
-    let ours = tally(percent, WATCHED, &new, |step| {
-        let none = Order::default();
-        ours.step(step, &Attached::default(), &none)
-            .expect("so do we");
+    let ours = tally(percent, WATCHED, new, |step| {
+        ours.step(step, &Order::default()).expect("so do we");
         if let Some(order) = orders.next() {
             ours.adopt(order);
         }
@@ -219,9 +191,13 @@ fn compare(servers: &[&'static str], shape: Shape, courses: &[(&str, usize)]) {
     let mut apart = Vec::new();
     for name in servers {
         let server = Server::of(name);
-        let mut driver = Driver::version(name);
+        let Some(mut driver) = Driver::start(server) else {
+            continue;
+        };
+        let new = format!("node-{}", shape.nodes - 1);
         for (rebalance, percent) in courses {
-            let [theirs, ours] = both(&mut driver, server, shape, rebalance, *percent);
+            let spec = shape.spec(rebalance);
+            let [theirs, ours] = both(&mut driver, server, &spec, &new, *percent);
             println!(
                 "{name:<18} rebalance {rebalance}, {percent:>3} % end | {theirs} | ours: {ours}"
             );
@@ -242,6 +218,7 @@ fn compare(servers: &[&'static str], shape: Shape, courses: &[(&str, usize)]) {
 #[ignore = "minutes: make test-versions"]
 fn a_node_that_joins_gets_as_many_copies_as_on_every_version() {
     let servers = [
+        "7.4.0",
         "7.6.2",
         "7.7.1",
         "7.17.28",

@@ -46,16 +46,6 @@ fn rebalance(value: &str) -> RebalanceEnable {
     }
 }
 
-fn nanos(value: &str) -> i64 {
-    match value {
-        "0" | "0ms" => 0,
-        "100ms" => 100_000_000,
-        "1m" => 60_000_000_000,
-        "1d" => 86_400_000_000_000,
-        _ => panic!("the generator does not write {value}"),
-    }
-}
-
 /// Adds the filter if the key is that of a filter. Returns whether it is.
 fn filter(groups: [&mut Filters; 3], key: &str, value: &str) -> bool {
     for (group, filters) in ["require.", "include.", "exclude."].into_iter().zip(groups) {
@@ -107,9 +97,6 @@ pub fn cluster(written: &Settings) -> Known {
             "node_initial_primaries_recoveries" => {
                 known.node_initial_primaries_recoveries = number(key, value);
             }
-            "node_concurrent_incoming_recoveries" => {
-                known.node_concurrent_incoming_recoveries = number(key, value);
-            }
             "node_concurrent_outgoing_recoveries" => {
                 known.node_concurrent_outgoing_recoveries = number(key, value);
             }
@@ -121,7 +108,6 @@ pub fn cluster(written: &Settings) -> Known {
             "disk.watermark.low" => known.watermark_low = watermark(value),
             "disk.watermark.high" => known.watermark_high = watermark(value),
             "disk.watermark.flood_stage" => known.watermark_flood_stage = watermark(value),
-            "disk.include_relocations" => known.include_relocations = value == "true",
             "balance.shard" => known.balance_shard = number(key, value),
             "balance.index" => known.balance_index = number(key, value),
             "balance.write_load" => known.balance_write_load = number(key, value),
@@ -166,7 +152,9 @@ pub fn index(written: &Settings) -> IndexSettings {
             "routing.allocation.total_shards_per_node" => {
                 known.total_shards_per_node = number(key, value);
             }
-            "unassigned.node_left.delayed_timeout" => known.delayed_timeout_nanos = nanos(value),
+            "unassigned.node_left.delayed_timeout" => {
+                known.delayed_timeout_nanos = number(key, value);
+            }
             _ => panic!("the generator does not write {full}"),
         }
     }

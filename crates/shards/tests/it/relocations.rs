@@ -19,10 +19,14 @@
 //! With relocations included, the first round moves *one* shard. Once it is leaving a, the space it frees
 //! counts: 150 GB are free, and the other may remain. After that nothing moves.
 
-use crate::answer::{Answer, Copy};
-use crate::driver::Driver;
-use crate::sides::{Sides, node, started};
-use crate::spec::{ClusterSpec, IndexSpec, InfoSpec, Settings, Step};
+use shards::copy::{AllocationIndex, ShardCopy};
+use shards::gateway::Stores;
+use shards::model::{
+    Cluster, ClusterInfo, DiskUsage, Forecast, Index, IndexIndex, IndexSettings, IndexState,
+    IndexTable, Node, NodeIndex, Roles, RoutingTable, ShardId, Version,
+};
+use shards::nodes::Change;
+use shards::service::{self, CopyId, Live};
 
 const GB: i64 = 1 << 30;
 const TOTAL: i64 = 1000 * GB;
@@ -31,110 +35,114 @@ const SHARD: i64 = 80 * GB;
 const HIGH_WATERMARK_FREE: i64 = 100 * GB;
 /// Number of rounds to run; the argument does not depend on it.
 const ROUNDS: usize = 8;
-const PATH: &str = "/data";
-const INDEX: &str = "logs";
 
-fn cluster(include_relocations: bool) -> ClusterSpec {
-    let setting = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    ClusterSpec {
-        settings: Settings::from([setting(
-            "cluster.routing.allocation.disk.include_relocations",
-            &include_relocations.to_string(),
-        )]),
-        nodes: vec![node("a", 1), node("b", 2)],
-        indices: vec![IndexSpec {
-            name: INDEX.to_owned(),
-            uuid: "uuid-logs".to_owned(),
-            settings: Settings::from([
-                setting("index.number_of_shards", "2"),
-                setting("index.number_of_replicas", "0"),
-            ]),
-            closed: false,
-            in_sync: vec![Vec::new(), Vec::new()],
-            shards: Some(vec![vec![started("a", 1)], vec![started("a", 2)]]),
-        }],
-        without: Vec::new(),
+fn node(id: &str) -> Node {
+    Node {
+        id: id.to_owned(),
+        name: id.to_owned(),
+        host: id.to_owned(),
+        host_address: id.to_owned(),
+        publish_address: id.to_owned(),
+        attributes: std::collections::BTreeMap::new(),
+        roles: Roles::default(),
+        data: true,
+        version: Version::release(7, 4, 0),
+        present: true,
     }
+}
+
+fn cluster(include_relocations: bool) -> Cluster {
+    let index = IndexIndex(0);
+    let started = |shard: u32| {
+        let id = AllocationIndex(u64::from(shard) + 1);
+        ShardCopy::started(ShardId { index, shard }, true, NodeIndex(0), id)
+    };
+    let copies = vec![started(0), started(1)];
+    let mut cluster = Cluster {
+        nodes: vec![node("a"), node("b")],
+        data_nodes: vec![NodeIndex(0), NodeIndex(1)],
+        indices: vec![Index {
+            name: "logs".to_owned(),
+            uuid: "uuid-logs".to_owned(),
+            shards: 2,
+            replicas: 0,
+            state: IndexState::Open,
+            settings: IndexSettings::default(),
+            in_sync: vec![vec![AllocationIndex(1)], vec![AllocationIndex(2)]],
+            resize_source: None,
+            forecast: Forecast::default(),
+        }],
+        routing: RoutingTable::new(vec![IndexTable { index, copies }]),
+        next_allocation: 3,
+        ..Cluster::default()
+    };
+    cluster.settings.include_relocations = include_relocations;
+    cluster
 }
 
 /// Free bytes of a node. A relocating copy is still on its source node; the target has none of its data
 /// before it has started there.
-fn free(answer: &Answer, node: &str) -> i64 {
-    let copies = answer.copies();
-    let there = copies.filter(|copy| copy.node == node && copy.is_active());
+fn free_bytes(cluster: &Cluster, node: NodeIndex) -> i64 {
+    let copies = cluster.routing.copies();
+    let there = copies.filter(|copy| copy.node == Some(node) && copy.is_active());
     there.fold(TOTAL - OTHER_FILES, |free, _| free - SHARD)
 }
 
 /// Disk usage as the master would read it in this state.
-fn disks(answer: &Answer) -> InfoSpec {
-    let usage = |id: &str| (id.to_owned(), PATH.to_owned(), TOTAL, free(answer, id));
-    let active = answer.copies().filter(Copy::is_active);
-    InfoSpec {
-        least: vec![usage("a"), usage("b")],
-        most: vec![usage("a"), usage("b")],
-        sizes: vec![
-            (INDEX.to_owned(), 0, true, SHARD),
-            (INDEX.to_owned(), 1, true, SHARD),
-        ],
-        paths: active
-            .map(|copy| (copy.index, copy.shard, copy.node, PATH.to_owned()))
-            .collect(),
+fn disks(cluster: &Cluster) -> ClusterInfo {
+    let mut info = ClusterInfo::default();
+    let path = info.path("/data");
+    for node in [NodeIndex(0), NodeIndex(1)] {
+        let usage = DiskUsage {
+            path: Some(path),
+            total_bytes: TOTAL,
+            free_bytes: free_bytes(cluster, node),
+        };
+        info.least.insert(node, usage);
+        info.most.insert(node, usage);
     }
-}
-
-/// The server and both engines, with disk usage read just before each step.
-struct Disked<'a>(Sides<'a>);
-
-impl Disked<'_> {
-    /// Reroutes and returns the shards that move.
-    fn reroute(&mut self) -> Vec<u32> {
-        let info = disks(&self.0.answer);
-        self.0.step(
-            &Step::Reroute {
-                retry_failed: false,
-            },
-            Some(info),
-        );
-        let copies = self.0.answer.copies();
-        copies
-            .filter(|copy| copy.state == "RELOCATING")
-            .map(|copy| copy.shard)
-            .collect()
+    for copy in cluster.routing.copies() {
+        info.set_size_bytes(copy.shard, true, SHARD);
+        info.set_data_path(copy, path);
     }
-
-    /// Completes all relocations.
-    fn arrive(&mut self) {
-        let info = disks(&self.0.answer);
-        self.0.arrive(Some(info));
-    }
-
-    fn nodes_above_high_watermark(&self) -> Vec<&'static str> {
-        let mut nodes = vec!["a", "b"];
-        nodes.retain(|node| free(&self.0.answer, node) < HIGH_WATERMARK_FREE);
-        nodes
-    }
+    info
 }
 
 /// Result of one round.
 struct Round {
+    /// The shards that move.
     moved: Vec<u32>,
     /// Nodes above the high watermark after all relocations have completed.
-    above: Vec<&'static str>,
+    above: Vec<String>,
 }
 
-fn rounds(driver: &mut Driver, include_relocations: bool) -> Vec<Round> {
-    let mut sides = Disked(Sides::new(driver, &cluster(include_relocations)));
-    let mut rounds = Vec::new();
-    for _ in 0..ROUNDS {
-        let mut moved = sides.reroute();
-        moved.sort_unstable();
-        if !moved.is_empty() {
-            sides.arrive();
-        }
-        let above = sides.nodes_above_high_watermark();
-        rounds.push(Round { moved, above });
+fn round(cluster: &mut Cluster) -> Round {
+    cluster.info = Some(disks(cluster));
+    let changes = service::reroute(cluster, &Stores::default(), 0).expect("a sound table");
+    let arriving = changes.iter().filter_map(|change| match change {
+        Change::RelocationStarted { target, .. } => Some(CopyId {
+            shard: target.shard,
+            allocation: target.allocation.expect("on a node"),
+        }),
+        _ => None,
+    });
+    let arriving: Vec<CopyId> = arriving.collect();
+    let mut live = Live::new(std::mem::take(cluster)).expect("a sound table");
+    live.start(&arriving).expect("they recover");
+    *cluster = live.into_cluster();
+    let mut moved: Vec<u32> = arriving.iter().map(|copy| copy.shard.shard).collect();
+    moved.sort_unstable();
+    let nodes = cluster.data_nodes.iter();
+    let above = nodes.filter(|node| free_bytes(cluster, **node) < HIGH_WATERMARK_FREE);
+    Round {
+        moved,
+        above: above.map(|node| cluster.node(*node).id.clone()).collect(),
     }
-    rounds
+}
+
+fn rounds(include_relocations: bool) -> Vec<Round> {
+    let mut cluster = cluster(include_relocations);
+    (0..ROUNDS).map(|_| round(&mut cluster)).collect()
 }
 
 /// Number of times a shard was moved.
@@ -145,9 +153,8 @@ fn moves(rounds: &[Round], shard: u32) -> usize {
 
 #[test]
 fn without_include_relocations_shards_move_back_and_forth() {
-    let mut driver = Driver::start();
-    let blind = rounds(&mut driver, false);
-    let seeing = rounds(&mut driver, true);
+    let blind = rounds(false);
+    let seeing = rounds(true);
     println!("| round | false: moved | above 90 % then | true: moved | above 90 % then |");
     println!("|---|---|---|---|---|");
     for (number, (blind, seeing)) in (1..).zip(blind.iter().zip(&seeing)) {

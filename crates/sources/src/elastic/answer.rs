@@ -62,7 +62,6 @@ pub(super) struct Search {
     pub(super) shards: Shards,
     #[serde(default)]
     pub(super) aggregations: BTreeMap<String, Value>,
-    pub(super) hits: Option<Hits>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -73,19 +72,6 @@ pub(super) struct Shards {
     pub(super) failed: u64,
     #[serde(default)]
     pub(super) failures: Vec<Value>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Hits {
-    #[serde(default)]
-    pub(super) hits: Vec<Hit>,
-}
-
-/// A document.
-#[derive(Debug, Deserialize)]
-pub(super) struct Hit {
-    #[serde(rename = "_source", default)]
-    pub(super) source: Value,
 }
 
 /// A bucket of a date histogram or a terms aggregation.

@@ -66,7 +66,7 @@ pub struct Parts<'a> {
     pub stop: Stop,
     /// Decides when the pass may work.
     pub gate: Box<dyn Gate>,
-    /// Called between steps, to keep the guardian alive and for other upkeep.
+    /// Called between steps, for upkeep.
     pub run_housekeeping: Box<dyn FnMut() -> Result<(), String> + 'a>,
 }
 

@@ -8,7 +8,7 @@ pub mod command;
 use super::{Probe, Reading, Readings};
 use crate::clock::Clock;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Minimum time between two warnings about a failing store.
@@ -66,8 +66,8 @@ struct State {
     due: Duration,
     /// Requests so far.
     count: u32,
-    /// When the last warning about a failure was issued, and its text.
-    last_warning: Option<(Duration, String)>,
+    /// When the last warning about a failure was issued.
+    last_warning: Option<Duration>,
 }
 
 impl Shared {
@@ -118,30 +118,6 @@ impl StoreProbe {
         }
         Ok(probe)
     }
-
-    /// Returns a handle to its threads that remains valid after the probe was dropped.
-    pub fn threads(&self) -> Threads {
-        Threads(Arc::downgrade(&self.shared))
-    }
-
-    /// Returns the last failure that was reported.
-    pub fn last_failure(&self) -> Option<String> {
-        let state = self.shared.lock();
-        state
-            .last_warning
-            .as_ref()
-            .map(|(_, reason)| reason.clone())
-    }
-}
-
-/// The threads of a probe.
-pub struct Threads(Weak<Shared>);
-
-impl Threads {
-    /// Returns whether all of them have ended and released their shared state.
-    pub fn have_ended(&self) -> bool {
-        self.0.strong_count() == 0
-    }
 }
 
 impl Probe for StoreProbe {
@@ -172,13 +148,12 @@ fn work(shared: &Shared, slot: usize, clock: &impl Clock) {
         state.readings.answered(slot, latency, answer.is_err());
         let Err(reason) = answer else { continue };
         // A request that was aborted because the probe ended has not failed.
-        let is_due = match &state.last_warning {
-            Some((warned_at, _)) => clock.elapsed().saturating_sub(*warned_at) >= WARN_EVERY,
-            None => true,
-        };
+        let is_due = state
+            .last_warning
+            .is_none_or(|warned_at| clock.elapsed().saturating_sub(warned_at) >= WARN_EVERY);
         if is_due && !state.stop {
             (shared.warn)(&reason);
-            state.last_warning = Some((clock.elapsed(), reason));
+            state.last_warning = Some(clock.elapsed());
         }
     }
 }

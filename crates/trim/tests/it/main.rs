@@ -2,6 +2,5 @@
 
 mod child;
 mod geometry;
-mod limits;
 mod state;
 mod support;

@@ -71,34 +71,10 @@ pub struct Loop {
 impl Loop {
     pub fn attach(image: &Path) -> Self {
         let path = image.to_str().expect("a plain path");
-        let device = Self {
+        Self {
             image: image.to_owned(),
             device: run("losetup", &["--find", "--show", path]),
-        };
-        device.reset_limit();
-        device
-    }
-
-    /// Returns the highest limit that the kernel accepts: a multiple of the granularity below 4
-    /// GiB.
-    pub fn highest_limit(&self) -> u64 {
-        let granularity = self.number("queue/discard_granularity").max(512);
-        let hw = self.number("queue/discard_max_hw_bytes");
-        (u64::from(u32::MAX) / granularity * granularity).min(hw)
-    }
-
-    fn reset_limit(&self) {
-        let path = self.sysfs("queue/discard_max_bytes");
-        // 0 could not be undone.
-        let limit = self.highest_limit();
-        if limit != 0 {
-            let _ = std::fs::write(path, limit.to_string());
         }
-    }
-
-    fn number(&self, attribute: &str) -> u64 {
-        let text = std::fs::read_to_string(self.sysfs(attribute)).unwrap_or_default();
-        text.trim().parse().unwrap_or(0)
     }
 
     pub fn sparse(directory: &Path, name: &str, size_bytes: u64) -> Self {
@@ -109,7 +85,7 @@ impl Loop {
     }
 
     /// Returns the kernel name, such as `loop7`.
-    pub fn kernel_name(&self) -> &str {
+    fn kernel_name(&self) -> &str {
         self.device.trim_start_matches("/dev/")
     }
 
@@ -119,10 +95,6 @@ impl Loop {
             .join(attribute)
     }
 
-    pub fn discard_max_bytes(&self) -> u64 {
-        self.number("queue/discard_max_bytes")
-    }
-
     /// Returns how much space the image still occupies.
     pub fn stored_bytes(&self) -> u64 {
         std::fs::metadata(&self.image).unwrap().blocks() * 512
@@ -130,9 +102,7 @@ impl Loop {
 }
 
 impl Drop for Loop {
-    /// Resets the limit, which survives detaching: the next user of the device must not inherit it.
     fn drop(&mut self) {
-        self.reset_limit();
         let _ = Command::new("losetup").args(["-d", &self.device]).status();
     }
 }
@@ -291,11 +261,6 @@ pub fn signal(pid: u32, signal: rustix::process::Signal) {
 /// Returns whether a process is running: neither gone nor a zombie.
 pub fn is_alive(pid: u32) -> bool {
     state_of(pid).is_some_and(|state| state != 'Z')
-}
-
-/// Returns whether a process is stopped (SIGSTOP).
-pub fn is_stopped(pid: u32) -> bool {
-    state_of(pid) == Some('T')
 }
 
 /// Returns a process's state as in `proc_pid_stat(5)`; `None` if it is gone.

@@ -1,6 +1,6 @@
 use crate::arguments::SourceArgs;
 use crate::error::{CommandError, Kind};
-use crate::helper::{READ_HELPER, STATFS_HELPER};
+use crate::helper::READ_HELPER;
 use host::source::{self, BundleError, Guarded, Live};
 use host::{Options, Recording, Source};
 use jiff::Timestamp;
@@ -18,10 +18,9 @@ pub struct Opened {
 /// Opens this host.
 pub fn live() -> Opened {
     // Not argv[0]: PATH may contain another trimtab.
-    let helper = |name: &str| vec![OsString::from("/proc/self/exe"), OsString::from(name)];
-    let live = Live::new(Some(helper(STATFS_HELPER)));
+    let helper = ["/proc/self/exe", READ_HELPER].map(OsString::from);
     Opened {
-        source: Box::new(Guarded::new(helper(READ_HELPER), live)),
+        source: Box::new(Guarded::new(helper.to_vec(), Live::default())),
         label: "live".to_owned(),
     }
 }

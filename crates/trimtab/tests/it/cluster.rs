@@ -404,7 +404,7 @@ fn several_bundles_form_one_cluster() {
     let document = document(&output);
     assert_eq!(document["result"]["cluster"]["nodes"], 1);
     // The rules about hosts run on both.
-    assert_eq!(document["result"]["coverage"]["rules"], 13 + 2 * 21);
+    assert_eq!(document["result"]["coverage"]["rules"], 12 + 2 * 21);
     let warnings = document["warnings"].to_string();
     assert!(
         warnings.contains("2 bundles are of a host named n1"),

@@ -303,6 +303,25 @@ fn suppressing_an_unknown_rule_is_an_error() {
     assert!(stderr(&output).contains("TRIM999"), "{}", stderr(&output));
 }
 
+/// A configuration outlives the rules that it names.
+#[test]
+fn a_retired_rule_may_still_be_suppressed_and_ignored() {
+    let mut config = tempfile::NamedTempFile::new().unwrap();
+    write!(
+        config,
+        "[check]\nselect = [\"TRIM\", \"ES009\"]\nignore = [\"ES009\"]\n\
+         [[check.suppress]]\nrule = \"ES009\"\nreason = \"x\"\n"
+    )
+    .unwrap();
+    let path = config.path().display().to_string();
+    let bundle = recorded("nvme-xfs");
+    let output = run(&["check", "--bundle", &bundle, "--config", &path]);
+    assert_ne!(output.status.code(), Some(2), "{}", stderr(&output));
+    // Alone, it would select nothing.
+    let output = run(&["check", "--bundle", &bundle, "--select", "ES009"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
 #[test]
 fn help_begins_with_the_purpose_of_the_command() {
     for (command, expected) in [

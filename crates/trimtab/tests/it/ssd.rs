@@ -142,8 +142,6 @@ fn separating_hot_and_cold_data_lowers_write_amplification() {
         "hot-cold:20/80",
         "--policy",
         "fifo",
-        "--moved",
-        "shared",
     ]);
     assert!((amplification(&fifo) / 3.035 - 1.0).abs() < 0.01);
     let sequential = bare(&["--op", "7%", "--workload", "sequential"]);
@@ -151,7 +149,7 @@ fn separating_hot_and_cold_data_lowers_write_amplification() {
 }
 
 #[test]
-fn a_bare_drive_in_text_and_csv() {
+fn a_bare_drive_in_text() {
     let arguments = [
         "run",
         "--logical-pages",
@@ -166,16 +164,6 @@ fn a_bare_drive_in_text_and_csv() {
     insta::with_settings!({snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true}, {
         insta::assert_snapshot!("ssd-bare.text", text);
     });
-    let csv = stdout(&ssd(&[&arguments[..], &["--format", "csv"]].concat()));
-    let head = "drive_writes,warm_up,write_amplification,host_pages,moved_pages,trimmed_pages,erased_blocks";
-    assert_eq!(csv.lines().next(), Some(head));
-    let written: u64 = csv
-        .lines()
-        .skip(1)
-        .map(|line| line.split(',').nth(3).unwrap().parse::<u64>().unwrap())
-        .sum();
-    // Eight drive writes of warm-up, plus a million pages.
-    assert!(written >= 8 * 65_536 + 1_048_576, "{written}");
 }
 
 #[test]
@@ -319,7 +307,6 @@ fn the_output_format_follows_the_file_name() {
     for (name, begin) in [
         ("drive.html", "<!doctype html>"),
         ("drive.md", "# "),
-        ("drive.csv", "drive_writes,"),
         ("drive.json", "{"),
         ("drive.txt", "Write amplification is "),
     ] {
@@ -330,22 +317,11 @@ fn the_output_format_follows_the_file_name() {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with(begin), "{name}: {text}");
     }
-    let other = directory.path().join("drive.csv");
+    let other = directory.path().join("drive.json");
     let refused = ["--format", "html", "-o", other.to_str().unwrap()];
     let output = ssd(&[&args[..], &refused].concat());
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("disagree"), "{}", stderr(&output));
-}
-
-#[test]
-fn csv_covers_every_scenario_over_time() {
-    let text = stdout(&scenario(&["--format", "csv"]));
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 1 + 3 * 21 * 4);
-    let columns = lines[0].split(',').count();
-    for line in &lines {
-        assert_eq!(line.split(',').count(), columns, "{line}");
-    }
 }
 
 #[test]

@@ -70,16 +70,6 @@ const BARE: &[(&[&str], &str)] = &[
         "divided",
     ),
     (
-        &[
-            "run",
-            "--logical-pages",
-            "1000",
-            "--writes",
-            "18446744073709551615",
-        ],
-        "a million drive writes",
-    ),
-    (
         &["run", "--logical-pages", "1000", "--page-bytes", "16B"],
         "512 bytes",
     ),

@@ -46,8 +46,6 @@ fn invalid_arguments_are_usage_errors() {
             "expected a duration",
         ),
         (&["trim", "/", "--rate", "500MiB"], "expected a rate"),
-        (&["trim", "/", "--max-request", "0B"], "above zero"),
-        (&["trim", "/", "--max-request", "16"], "16 has no unit"),
         (
             &["trim", "/", "--window", "01:00-05:00", "--tz", "Mars/Base"],
             "expected a time zone",
@@ -588,62 +586,6 @@ fn a_pass_starts_in_an_open_window() {
     let disk = Disk::new("xfs", 320, "rw");
     let lines = disk.lines(0, &[&disk.path(), "--window", "00:00-24:00"]);
     assert_eq!(of_type(&lines, "ended")[0]["outcome"], "complete");
-}
-
-#[test]
-fn limits_are_lowered_only_during_the_pass() {
-    needs_root!();
-    let disk = Disk::new("xfs", 512, "rw");
-    let limit = || {
-        let name = disk.device.trim_start_matches("/dev/");
-        let path = format!("/sys/block/{name}/queue/discard_max_bytes");
-        fs::read_to_string(path)
-            .unwrap()
-            .trim()
-            .parse::<u64>()
-            .unwrap()
-    };
-    let before = limit();
-    assert!(before > 16 * MIB);
-    let path = disk.path();
-    let output = disk.run(&["--dry-run", &path, "--max-request", "16MiB"]);
-    assert!(
-        stdout(&output).contains("becomes 16 MiB"),
-        "{}",
-        stdout(&output)
-    );
-    // The plan shows the rounded limit if the kernel rounds the request.
-    let granule = {
-        let name = disk.device.trim_start_matches("/dev/");
-        let path = format!("/sys/block/{name}/queue/discard_granularity");
-        let text = fs::read_to_string(path).unwrap();
-        text.trim().parse::<u64>().unwrap()
-    };
-    assert!(granule > 1 && granule.is_multiple_of(1024), "{granule}");
-    let output = disk.run(&["--dry-run", &path, "--max-request", "1B"]);
-    let text = single_line(&stdout(&output));
-    let written = format!(
-        "becomes {} KiB, to which the granularity rounds 1 byte,",
-        granule / 1024
-    );
-    assert!(text.contains(&written), "{text}");
-    let plan = &disk.lines(0, &["--dry-run", &path, "--max-request", "1B"])[0];
-    assert_eq!(plan["layers"][0]["lowered_to_bytes"], granule);
-    assert_eq!(limit(), before);
-    let running = disk.start_slowly(&["--max-request", "16MiB"]);
-    assert_eq!(limit(), 16 * MIB);
-    running.signal(Signal::INT);
-    let output = running.output();
-    assert_eq!(output.status.code(), Some(130));
-    // The kernel rounds what is written; a loop device that was another one before may begin with more.
-    assert_eq!(limit() / granule, before / granule, "{}", stderr(&output));
-    let restored = disk.run(&["--restore-limits"]);
-    assert_eq!(restored.status.code(), Some(0), "{}", stderr(&restored));
-    assert!(
-        stderr(&restored).contains("no limits were left lowered"),
-        "{}",
-        stderr(&restored)
-    );
 }
 
 #[test]

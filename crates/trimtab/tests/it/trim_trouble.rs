@@ -6,8 +6,8 @@ mod fixture;
 use crate::disk::{needs_root, tool};
 use crate::support::stdout;
 use fixture::{
-    DISCARD_MAX_BYTES, FAST, Fixture, Loop, Mount, Pass, assert_resumes, checkpoint,
-    combined_output, events, make_ext4, of_type, run, write_checkpoint,
+    FAST, Fixture, Loop, Mount, Pass, assert_resumes, checkpoint, combined_output, events,
+    make_ext4, of_type, run, write_checkpoint,
 };
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mount::{UnmountFlags, unmount};
@@ -25,7 +25,7 @@ fn a_second_start_is_refused_naming_the_running_pass() {
         &["--bind", fixture.mount.path()],
         fixture.path().join("bind"),
     );
-    let pass = fixture.under_way(&[]);
+    let pass = fixture.under_way();
     let pid = pass.child.id().to_string();
     let other_state = fixture.path().join("other");
     for (mount, state) in [
@@ -59,15 +59,13 @@ fn a_second_start_is_refused_naming_the_running_pass() {
 fn an_unmounted_filesystem_ends_the_pass_resumably() {
     needs_root!();
     let fixture = Fixture::new();
-    let mut pass = fixture.under_way(&["--max-request", "1MiB"]);
-    assert_eq!(fixture.disk.max_bytes(), 1 << 20);
+    let mut pass = fixture.under_way();
     fixture.unmount_between_steps(&mut pass);
     let (code, ended, err) = pass.end();
     assert_eq!(code, 2, "{ended} {err}");
     assert_eq!(ended["resumable"], true, "{ended}");
     let reason = ended["reason"].as_str().unwrap();
     assert!(reason.contains("nothing is mounted there now"), "{reason}");
-    assert_eq!(fixture.disk.max_bytes(), DISCARD_MAX_BYTES, "restored");
     // Mounted elsewhere, it is still the same filesystem.
     let elsewhere = Mount::new(&[&fixture.disk.device], fixture.path().join("elsewhere"));
     assert_resumes(&[elsewhere.path()], &fixture.state);
@@ -87,7 +85,7 @@ fn mount_id(point: &Path) -> String {
 fn a_filesystem_mounted_again_ends_the_pass_resumably() {
     needs_root!();
     let fixture = Fixture::new();
-    let mut pass = fixture.under_way(&[]);
+    let mut pass = fixture.under_way();
     let before = mount_id(&fixture.mount.point);
     fixture.unmount_between_steps(&mut pass);
     // Occupies the freed mount ID.
@@ -118,7 +116,7 @@ fn another_filesystem_on_the_mount_point_is_not_trimmed() {
     let other = Loop::new(&other_directory, 64);
     make_ext4(&other.device);
     let discards_before = other.discards();
-    let mut pass = fixture.under_way(&[]);
+    let mut pass = fixture.under_way();
     fixture.unmount_between_steps(&mut pass);
     let covering = Mount::new(&[&other.device], fixture.mount.point.clone());
     let (code, ended, err) = pass.end();
@@ -155,7 +153,7 @@ fn another_filesystem_on_the_mount_point_is_not_trimmed() {
 fn a_removed_drive_ends_the_pass_and_its_return_resumes_it() {
     needs_root!();
     let mut fixture = Fixture::new();
-    let mut pass = fixture.under_way(&["--max-request", "1MiB"]);
+    let mut pass = fixture.under_way();
     pass.wait_for_step_end();
     unmount(&fixture.mount.point, UnmountFlags::DETACH).unwrap();
     fixture.disk.detach();
@@ -191,8 +189,7 @@ fn a_drive_that_starts_failing_discards_ends_the_pass() {
     make_ext4(&disk.device);
     let mount = Mount::new(&[&disk.device], directory.path().join("data"));
     let state = directory.path().join("state");
-    let more = ["--max-request", "1MiB"];
-    let mut pass = Pass::under_way(directory.path(), mount.path(), &state, &more);
+    let mut pass = Pass::under_way(directory.path(), mount.path(), &state);
     pass.wait_for_step_end();
     rustix::fs::fcntl_add_seals(&memory, SealFlags::WRITE).unwrap();
     let (code, ended, err) = pass.end();
@@ -208,7 +205,6 @@ fn a_drive_that_starts_failing_discards_ends_the_pass() {
         "{reason}"
     );
     let _ = checkpoint(&state);
-    assert_eq!(disk.max_bytes(), DISCARD_MAX_BYTES, "restored");
     // The filesystem is not busy.
     unmount(&mount.point, UnmountFlags::empty()).expect("umount works");
 }
@@ -221,8 +217,7 @@ fn a_full_state_directory_stops_the_pass_and_keeps_the_checkpoint() {
         &["-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs"],
         fixture.path().join("tiny"),
     );
-    let more = ["--max-request", "1MiB"];
-    let mut pass = Pass::under_way(fixture.path(), fixture.mount.path(), &tiny.point, &more);
+    let mut pass = Pass::under_way(fixture.path(), fixture.mount.path(), &tiny.point);
     pass.wait_for("a checkpoint with steps", |_| {
         checkpoint(&tiny.point)["steps"].as_u64() > Some(0)
     });
@@ -244,9 +239,8 @@ fn a_full_state_directory_stops_the_pass_and_keeps_the_checkpoint() {
         left["visited_bytes"].as_u64() >= earlier["visited_bytes"].as_u64(),
         "{left}"
     );
-    assert_eq!(fixture.disk.max_bytes(), DISCARD_MAX_BYTES, "restored");
     // A new start is refused: its checkpoint could not be written.
-    let output = run(&[fixture.mount.path()], &tiny.point, &more);
+    let output = run(&[fixture.mount.path()], &tiny.point, &[]);
     assert_eq!(
         output.status.code(),
         Some(2),
@@ -259,7 +253,6 @@ fn a_full_state_directory_stops_the_pass_and_keeps_the_checkpoint() {
         combined_output(&output)
     );
     assert_eq!(checkpoint(&tiny.point), left);
-    assert_eq!(fixture.disk.max_bytes(), DISCARD_MAX_BYTES);
     drop(filler);
     fs::remove_file(ballast).unwrap();
     assert_resumes(&[fixture.mount.path()], &tiny.point);
@@ -329,7 +322,7 @@ fn mounts_that_share_a_drive_are_never_trimmed_at_once() {
     };
     let [one, two] = &parts.mounts;
     let state = parts.directory.path().join("state");
-    let pass = Pass::under_way(parts.directory.path(), one.path(), &state, &[]);
+    let pass = Pass::under_way(parts.directory.path(), one.path(), &state);
     let pid = pass.child.id().to_string();
     let output = run(&[two.path()], &parts.directory.path().join("other"), &[]);
     let text = combined_output(&output);
@@ -366,16 +359,11 @@ fn mounts_that_share_a_drive_are_never_trimmed_at_once() {
 
 /// Checks an assumption of the tests above, not the product.
 #[test]
-fn loop_devices_pass_on_and_count_discards() {
+fn loop_devices_count_discards() {
     needs_root!();
     let directory = tempfile::tempdir().unwrap();
     let disk = Loop::new(directory.path(), 16);
-    assert_eq!(
-        disk.max_bytes(),
-        DISCARD_MAX_BYTES,
-        "discards are passed on"
-    );
     let before = disk.discards();
     tool("blkdiscard", &[&disk.device]);
-    assert!(disk.discards() > before, "and counted");
+    assert!(disk.discards() > before);
 }

@@ -38,14 +38,17 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         // A leading `ec2` identifies the cloud; the rest identifies the machine.
         "sys/hypervisor/uuid" => Some(bytes.iter().take(3).copied().collect()),
         "proc/cpuinfo" => Some(keep_hypervisor_flag(bytes)),
-        "etc/os-release" | "usr/lib/os-release" => Some(keep_os_release(bytes)),
+        "etc/os-release" | "usr/lib/os-release" => {
+            Some(keep_lines(bytes, &["ID=", "VERSION_ID=", "PRETTY_NAME="]))
+        }
         "run/systemd/container" | "run/host/container-manager" => Some(keep_if(bytes, is_word)),
         "etc/timezone" => Some(keep_if(bytes, crate::parse::time_zone::is_time_zone)),
         _ => None,
     }
 }
 
-fn keep_if(bytes: &[u8], is_kept: impl Fn(&str) -> bool) -> Vec<u8> {
+/// Keeps one word if it may be kept.
+pub(super) fn keep_if(bytes: &[u8], is_kept: impl Fn(&str) -> bool) -> Vec<u8> {
     let text = String::from_utf8_lossy(bytes);
     if is_kept(text.trim()) {
         format!("{}\n", text.trim()).into_bytes()
@@ -77,16 +80,15 @@ fn keep_hypervisor_flag(bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-fn keep_os_release(bytes: &[u8]) -> Vec<u8> {
-    const NAMES: [&[u8]; 3] = [b"ID=", b"VERSION_ID=", b"PRETTY_NAME="];
-    let mut kept = Vec::new();
-    for line in bytes.split(|&b| b == b'\n') {
-        if NAMES.iter().any(|name| line.starts_with(name)) {
-            kept.extend_from_slice(line);
-            kept.push(b'\n');
-        }
-    }
-    kept
+/// Keeps the lines that start in one of these ways.
+pub(super) fn keep_lines(bytes: &[u8], starts: &[&str]) -> Vec<u8> {
+    let lines = bytes.split(|&b| b == b'\n');
+    let kept = lines.filter(|line| {
+        starts
+            .iter()
+            .any(|start| line.starts_with(start.as_bytes()))
+    });
+    kept.flat_map(|line| [line, &b"\n"[..]].concat()).collect()
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use super::platform::{keep_if, keep_lines};
 use crate::parse::cgroup::marker;
 use crate::parse::store_process;
 
@@ -18,14 +19,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(bytes);
     match of_process(path)? {
         // Other processes are private.
-        "comm" => {
-            let is_wanted = store_process::is_wanted_comm(text.trim_end());
-            Some(if is_wanted {
-                bytes.to_vec()
-            } else {
-                Vec::new()
-            })
-        }
+        "comm" => Some(keep_if(bytes, store_process::is_wanted_comm)),
         "cmdline" => {
             let arguments = store_process::split_command_line(&text);
             let mut kept = store_process::keep_arguments(&arguments).join("\0");
@@ -34,10 +28,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
             }
             Some(kept.into_bytes())
         }
-        "status" => {
-            let parent = text.lines().find(|line| line.starts_with("PPid:"));
-            Some(parent.map_or_else(Vec::new, |line| format!("{line}\n").into_bytes()))
-        }
+        "status" => Some(keep_lines(bytes, &["PPid:"])),
         "cgroup" => {
             Some(marker(&text).map_or_else(Vec::new, |mark| format!("0::/{mark}\n").into_bytes()))
         }

@@ -47,17 +47,10 @@ fn luks1_and_luks2_keys_are_dropped() {
         // Dropped arguments do not change the facts.
         assert_eq!(parse(&kept), parse(text));
     }
-    assert_eq!(
-        sanitise(&luks1),
-        "c1: 0 2064384 crypt aes-xts-plain64 - 0 259:0 4096\n"
-    );
+    assert_eq!(sanitise(&luks1), "c1: 0 2064384 crypt - - - 259:0 -\n");
     let target = only(&luks2);
-    assert_eq!(target.cipher.as_deref(), Some("aes-xts-plain64"));
     assert_eq!(target.devices, [device(259, 1)]);
-    assert_eq!(
-        target.options,
-        ["allow_discards", "sector_size:4096", "no_read_workqueue"]
-    );
+    assert_eq!(target.options, ["allow_discards"]);
     assert!(!only(&luks1).has("allow_discards"));
 }
 
@@ -84,32 +77,15 @@ fn a_misplaced_key_is_dropped() {
 }
 
 #[test]
-fn integrity_keeps_algorithms_without_keys() {
+fn integrity_keeps_devices_and_discards() {
     let text = format!(
-        "i: 0 16384 integrity 8:16 0 32 J 7 journal_sectors:1024 buffer_sectors:128 \
-         internal_hash:hmac(sha256):{LUKS1_KEY} journal_crypt:ctr(aes):{LUKS1_KEY} \
-         journal_mac:hmac(sha256):{LUKS1_KEY} meta_device:8:32 allow_discards\n"
+        "i: 0 16384 integrity 8:16 0 32 J 7 journal_sectors:1024 \
+         internal_hash:hmac(sha256):{LUKS1_KEY} meta_device:8:32 allow_discards\n"
     );
-    let kept = sanitise(&text);
-    assert_no_piece_of(LUKS1_KEY, &kept);
+    assert_no_piece_of(LUKS1_KEY, &sanitise(&text));
     let target = only(&text);
     assert_eq!(target.devices, [device(8, 16), device(8, 32)]);
-    assert_eq!(
-        target.options,
-        [
-            "J",
-            "journal_sectors:1024",
-            "buffer_sectors:128",
-            "internal_hash:hmac(sha256):-",
-            "journal_crypt:ctr(aes):-",
-            "journal_mac:hmac(sha256):-",
-            "allow_discards"
-        ]
-    );
-    assert_eq!(
-        only("i: 0 8 integrity 8:16 0 4 B 1 internal_hash:crc32c\n").options,
-        ["internal_hash:crc32c"]
-    );
+    assert_eq!(target.options, ["allow_discards"]);
 }
 
 #[test]
@@ -146,7 +122,7 @@ fn stripes_and_raid_chunks() {
     let raid =
         only("r: 0 8192 raid raid5_ls 3 256 region_size 1024 3 253:0 253:1 - - 253:4 253:5\n");
     assert_eq!((raid.stripes, raid.chunk_bytes), (None, Some(131_072)));
-    assert_eq!(raid.options, ["raid5_ls", "region_size"]);
+    assert_eq!(raid.options, ["raid5_ls"]);
     assert_eq!(raid.devices.len(), 4);
 
     let mirror = only("m: 0 8192 raid raid1 3 0 region_size 1024 2 253:0 253:1 253:2 253:3\n");
@@ -159,51 +135,32 @@ fn other_targets_keep_devices_and_words() {
         (
             "mp: 0 8 multipath 1 queue_if_no_path 1 alua 1 1 service-time 0 2 2 8:16 1 1 8:32 1 1",
             2,
-            vec!["queue_if_no_path", "alua", "service-time"],
+            vec![],
         ),
         (
             "c: 0 8 cache 253:0 253:1 253:2 128 3 metadata2 writethrough no_discard_passdown smq 0",
             3,
-            vec!["metadata2", "writethrough", "no_discard_passdown", "smq"],
+            vec!["no_discard_passdown"],
         ),
-        ("w: 0 8 writecache s 253:0 253:1 4096 0", 2, vec!["s"]),
-        (
-            "s: 0 8 snapshot 253:0 253:1 P 16 1 discard_passdown_origin",
-            2,
-            vec!["P", "discard_passdown_origin"],
-        ),
+        ("w: 0 8 writecache s 253:0 253:1 4096 0", 2, vec![]),
         ("o: 0 8 snapshot-origin 253:0", 1, vec![]),
         (
             "m: 0 8 mirror core 2 1024 nosync 2 8:0 0 8:16 0 1 handle_errors",
             2,
-            vec!["core", "nosync", "handle_errors"],
-        ),
-        (
-            "v: 0 8 vdo V4 253:0 1310720 4096 32768 16380 deduplication on compression off maxDiscard 1",
-            1,
-            vec![
-                "V4",
-                "deduplication",
-                "on",
-                "compression",
-                "off",
-                "maxDiscard",
-            ],
+            vec![],
         ),
         (
             "v: 0 8 vdo V2 /dev/disk/by-id/ata-SERIAL 1 512 1 1 on async x",
             0,
-            vec!["V2", "on"],
+            vec![],
         ),
         (
             "y: 0 8 verity 1 8:1 8:2 4096 4096 262144 1 sha256 4392712ba01368efdf14b05c76f9e4df0d53664630b5d48632ed17a137f39076 1234000000000000 1 ignore_zero_blocks",
             2,
-            vec!["ignore_zero_blocks"],
+            vec![],
         ),
         ("z: 0 8 zero ", 0, vec![]),
         ("e: 0 8 error", 0, vec![]),
-        ("d: 0 8 delay 8:0 0 500", 1, vec![]),
-        ("era: 0 8 era 253:0 253:1 128", 2, vec![]),
         (
             "x: 0 8 somethingnew 8:0 abc 12 allow_discards",
             1,
@@ -251,7 +208,7 @@ fn a_key_in_a_damaged_line_is_not_a_name() {
     ] {
         assert_eq!(sanitise(line), "-\n", "{line}");
     }
-    let multipath = "3600508b400105e210000900000490000: 0 8 multipath 0 0\n";
+    let multipath = "3600508b400105e210000900000490000: 0 8 multipath - -\n";
     assert_eq!(sanitise(multipath), multipath);
 }
 
@@ -264,7 +221,7 @@ fn no_devices_means_no_tables_and_no_error() {
 #[test]
 fn malformed_lines_keep_only_their_line_number() {
     let text = "\na: 0 8 linear 8:0 0\nsecret words here\n: 0 8 zero\n";
-    assert_eq!(sanitise(text), "\na: 0 8 linear 8:0 0\n-\n-\n");
+    assert_eq!(sanitise(text), "\na: 0 8 linear 8:0 -\n-\n-\n");
     for text in [text, &sanitise(text)] {
         let (tables, errors) = parse(text);
         assert_eq!(tables.len(), 1);
@@ -283,13 +240,10 @@ fn answers_of_the_kernel_become_lines() {
         "crypt",
         &format!("aes-xts-plain64 {LUKS1_KEY} 0 8:0 0"),
     );
-    assert_eq!(
-        line.as_deref(),
-        Some("my\\x20disk: 0 8 crypt aes-xts-plain64 - 0 8:0 0")
-    );
+    assert_eq!(line.as_deref(), Some("my\\x20disk: 0 8 crypt - - - 8:0 -"));
     // A name that was not created by libdevmapper cannot break the line.
     let line = sanitise_target("a\nb c", 1, 2, "linear", "8:0 5").unwrap();
-    assert_eq!(line, "a\\x0ab\\x20c: 1 2 linear 8:0 5");
+    assert_eq!(line, "a\\x0ab\\x20c: 1 2 linear 8:0 -");
     assert_eq!(parse(&line).0[0].name, "a\nb c");
     assert_eq!(sanitise_target("a", 0, 8, "no such type!", ""), None);
 }
@@ -311,7 +265,6 @@ proptest! {
             target_type: "striped".to_owned(),
             devices: devices.iter().map(|&(major, minor)| device(major, minor)).collect(),
             options: vec![],
-            cipher: None,
             chunk_bytes: Some(chunk * 512),
             stripes: u32::try_from(devices.len()).ok(),
         });
@@ -328,7 +281,6 @@ proptest! {
         let kept = sanitise(&text);
         prop_assert!(!kept.contains(&key));
         prop_assert_eq!(kept.split(' ').nth(5), Some("-"));
-        prop_assert_eq!(only(&kept).cipher, Some(cipher));
         prop_assert_eq!(parse(&kept), parse(&text));
     }
 

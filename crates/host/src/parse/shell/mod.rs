@@ -1,6 +1,5 @@
 //! A shell parser, limited to what is needed to find the programs that a job runs.
 
-mod arithmetic;
 mod clock;
 pub(crate) mod command;
 mod condition;

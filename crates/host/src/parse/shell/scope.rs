@@ -1,7 +1,7 @@
 //! What is known of a script's variables.
 
 use super::words::{Segment, Word};
-use facts::host::ClockText;
+use facts::host::ClockDate;
 use std::collections::HashMap;
 
 /// More variables than any real script assigns.
@@ -11,8 +11,8 @@ const VARIABLES_MAX: usize = 1000;
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Path(String),
-    /// It depends on the clock, or is compared with it.
-    Clock(ClockText),
+    /// It depends on the clock.
+    Date(ClockDate),
     /// It depends on the clock in a way that is not understood.
     Unclear,
 }
@@ -35,7 +35,7 @@ impl Scope {
                 }
                 Segment::Variable(name) => match self.values.get(name)? {
                     Value::Path(path) => text.push_str(path),
-                    Value::Clock(_) | Value::Unclear => return None,
+                    Value::Date(_) | Value::Unclear => return None,
                 },
                 _ => return None,
             }
@@ -44,20 +44,16 @@ impl Scope {
     }
 
     /// Returns the value of a variable if it is one of the clock.
-    pub fn clock_text(&self, name: &str) -> Option<&ClockText> {
+    pub fn date(&self, name: &str) -> Option<&ClockDate> {
         match self.values.get(name)? {
-            Value::Clock(text) => Some(text),
+            Value::Date(date) => Some(date),
             Value::Path(_) | Value::Unclear => None,
         }
     }
 
     /// Whether the value of a variable depends on the clock.
     pub fn asks_clock(&self, name: &str) -> bool {
-        match self.values.get(name) {
-            Some(Value::Clock(text)) => text.has_date(),
-            Some(Value::Unclear) => true,
-            Some(Value::Path(_)) | None => false,
-        }
+        matches!(self.values.get(name), Some(Value::Date(_) | Value::Unclear))
     }
 
     /// Records an assignment; `None` is a value that is not known.

@@ -194,12 +194,6 @@ impl Bundle {
         self.manifest.as_ref()
     }
 
-    /// Returns the number of archive entries that are not part of the bundle layout and were
-    /// skipped.
-    pub fn ignored_entries(&self) -> u64 {
-        self.ignored
-    }
-
     /// Returns the response stored in `http/NAME.json`.
     ///
     /// # Errors

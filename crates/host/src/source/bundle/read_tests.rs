@@ -158,7 +158,6 @@ fn without_a_manifest_the_tree_answers() {
     assert_eq!(bundle.stat("etc/link").unwrap().mtime_s, 1_600_000_000);
     assert_eq!(bundle.read("etc/fstab", 9), Err(Unread::NotFound));
     assert_eq!(bundle.command(&Command::DmTable), Err(Unread::NotFound));
-    assert_eq!(bundle.ignored_entries(), 1);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Result and page of a bare drive under a pattern of page writes, compared with theory.
 
 use super::counters::DriveCounters;
-use super::csv;
 use super::words::spare;
 use flash::bare::{self, BareDrive, BareOutcome};
 use page::chart::{Axis, Curve, LineChart};
@@ -176,31 +175,6 @@ impl DriveAnswer {
                 })
                 .collect(),
         }
-    }
-
-    /// Formats the series as comma-separated values.
-    pub fn csv(&self) -> String {
-        let mut out = csv::line(&[
-            "drive_writes",
-            "warm_up",
-            "write_amplification",
-            "host_pages",
-            "moved_pages",
-            "trimmed_pages",
-            "erased_blocks",
-        ]);
-        for point in &self.series {
-            out += &csv::line(&[
-                point.drive_writes.to_string(),
-                point.warm_up.to_string(),
-                csv::number(point.write_amplification),
-                point.counters.host_pages.to_string(),
-                point.counters.moved_pages.to_string(),
-                point.counters.trimmed_pages.to_string(),
-                point.counters.erased_blocks.to_string(),
-            ]);
-        }
-        out
     }
 
     /// Builds the page of the result.

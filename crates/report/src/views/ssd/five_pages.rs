@@ -1,6 +1,5 @@
 //! The five-page drive step by step, with and without TRIM.
 
-use super::csv;
 use super::figures::amplification_cell;
 use flash::block_mapped::{Action, Counters, Entry, FIVE_PAGES};
 use page::{Block, Page, Section, Table, Tone};
@@ -68,23 +67,6 @@ impl FivePages {
                 FivePagesDrive::of(true, with_trim),
             ],
         }
-    }
-
-    /// Formats the steps as comma-separated values.
-    pub fn csv(&self) -> String {
-        let mut out = csv::line(&["trims", "operation", "step", "flash", "buffer"]);
-        for drive in &self.drives {
-            for step in &drive.steps {
-                out += &csv::line(&[
-                    drive.trims.to_string(),
-                    step.operation.clone(),
-                    step.step.clone(),
-                    step.flash.clone(),
-                    step.buffer.clone().unwrap_or_default(),
-                ]);
-            }
-        }
-        out
     }
 
     /// Builds the page; a brief one leaves the running totals to the JSON document.

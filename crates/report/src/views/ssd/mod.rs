@@ -1,7 +1,6 @@
 //! Results and pages of `trimtab ssd`.
 
 mod counters;
-mod csv;
 mod drive;
 mod figures;
 mod five_pages;

@@ -1,7 +1,6 @@
 //! Result and page of `trimtab ssd scenario`: how a drive below a filesystem behaves over days,
 //! compared with variants.
 
-use super::csv;
 use super::figures::{SCENARIO_LABEL, UNKNOWN, amplification, amplification_cell, rate, rate_cell};
 use super::scenario_rows::{
     MeasuredRow, ScaleRow, ScenarioAnswer, ScenarioAsked, SeriesRow, Summary, TrimRow, VariantRow,
@@ -142,36 +141,6 @@ impl ScenarioResult {
             }
         }
         warnings
-    }
-
-    /// Formats the series of all simulations as comma-separated values.
-    pub fn csv(&self) -> String {
-        let mut out = csv::line(&[
-            "scenario",
-            "hour",
-            "hours",
-            "write_amplification",
-            "sustained_mb_s",
-            "written_bytes",
-            "write_mean_us",
-            "write_p50_us",
-            "write_p99_us",
-            "write_p999_us",
-            "read_mean_us",
-            "read_p50_us",
-            "read_p99_us",
-            "read_p999_us",
-            "live_share",
-            "free_untrimmed_share",
-            "trimmed",
-            "throttled",
-        ]);
-        for (name, _, simulated) in self.all() {
-            for interval in &simulated.outcome.intervals {
-                out += &csv_line(name, interval);
-            }
-        }
-        out
     }
 
     /// Builds the page; a brief one has only the most informative chart.
@@ -535,30 +504,4 @@ pub(super) fn cells(simulated: &Simulated, reads: bool) -> Vec<String> {
         cells.push(p99(simulated.outcome.reads));
     }
     cells
-}
-
-fn csv_line(name: &str, interval: &Interval) -> String {
-    let of = |latency: Option<&Latency>, of: fn(&Latency) -> f64| csv::number(latency.map(of));
-    let write = |field| of(interval.point.writes.as_ref(), field);
-    let read = |field| of(interval.reads.as_ref(), field);
-    csv::line(&[
-        name.to_owned(),
-        interval.hour.to_string(),
-        interval.hours.to_string(),
-        csv::number(interval.point.write_amplification),
-        csv::number(interval.point.sustained_mb_s),
-        interval.written_bytes.to_string(),
-        write(|latency| latency.mean_us),
-        write(|latency| latency.p50_us),
-        write(|latency| latency.p99_us),
-        write(|latency| latency.p999_us),
-        read(|latency| latency.mean_us),
-        read(|latency| latency.p50_us),
-        read(|latency| latency.p99_us),
-        read(|latency| latency.p999_us),
-        interval.live_share.to_string(),
-        interval.free_untrimmed_share.to_string(),
-        interval.trimmed.to_string(),
-        interval.throttled.to_string(),
-    ])
 }

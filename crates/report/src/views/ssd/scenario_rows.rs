@@ -78,11 +78,6 @@ impl Summary {
             read_latency: simulated.outcome.reads.as_ref().map(LatencyRow::of),
         }
     }
-
-    /// Returns the 99th percentile of read latencies.
-    pub fn read_p99_us(&self) -> Option<f64> {
-        self.read_latency.as_ref().map(|latency| latency.p99_us)
-    }
 }
 
 /// State of a drive over some time.
@@ -98,11 +93,6 @@ pub struct PointRow {
 }
 
 impl PointRow {
-    /// Returns the 99th percentile of write latencies.
-    pub fn write_p99_us(&self) -> Option<f64> {
-        self.write_latency.as_ref().map(|latency| latency.p99_us)
-    }
-
     fn of(point: &Point) -> Self {
         Self {
             write_amplification: point.write_amplification,

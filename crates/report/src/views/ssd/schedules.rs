@@ -1,6 +1,5 @@
 //! Result and page of a host that is trimmed weekly, daily and never.
 
-use super::csv;
 use super::figures::{SCENARIO_LABEL, UNKNOWN, amplification_cell};
 use super::scenario_rows::SeriesRow;
 use flash::scenario::{Outcome, Scenario};
@@ -65,31 +64,6 @@ impl Schedules {
                 .first()
                 .map_or_else(String::new, |(_, host)| question(host)),
         }
-    }
-
-    /// Formats the series as comma-separated values.
-    pub fn csv(&self) -> String {
-        let mut out = csv::line(&[
-            "schedule",
-            "hour",
-            "write_amplification",
-            "sustained_mb_s",
-            "free_untrimmed_share",
-            "trimmed",
-        ]);
-        for case in &self.cases {
-            for row in &case.series {
-                out += &csv::line(&[
-                    case.name.to_owned(),
-                    row.hour.to_string(),
-                    csv::number(row.point.write_amplification),
-                    csv::number(row.point.sustained_mb_s),
-                    row.free_untrimmed_share.to_string(),
-                    row.trimmed.to_string(),
-                ]);
-            }
-        }
-        out
     }
 
     /// Builds the page; a brief one has a single chart.

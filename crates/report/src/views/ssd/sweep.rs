@@ -1,10 +1,8 @@
 //! Result and page of `trimtab ssd sweep`: write amplification by spare area, fill, trim schedule
 //! and policy.
 
-use super::csv;
 use super::figures::{SCENARIO_LABEL, amplification, rate};
 use super::scenario::cell_names;
-use super::scenario_rows::{PointRow, Summary};
 use super::sweep_axes::{Axis, SETTINGS, Setting, axes, words};
 use super::sweep_row::{BARE_CELLS, SweepRow};
 use super::words::{is_as_asked, spare};
@@ -66,50 +64,6 @@ impl SweepAnswer {
             },
         }
     }
-
-    /// Formats the rows as comma-separated values.
-    pub fn csv(&self) -> String {
-        let mut out = csv::line(&[
-            "over_provisioning",
-            "policy",
-            "fill",
-            "trim",
-            "trim_share",
-            "write_amplification",
-            "theory",
-            "after_trim",
-            "before_next_trim",
-            "throughput_fall",
-            "sustained_mb_s",
-            "write_p99_us",
-            "read_p99_us",
-            "error",
-        ]);
-        for row in &self.rows {
-            let summary = row.summary.as_ref();
-            let number = csv::number;
-            let end = |point: Option<&PointRow>| {
-                number(point.and_then(|point| point.write_amplification))
-            };
-            out += &csv::line(&[
-                row.over_provisioning.to_string(),
-                row.policy.clone(),
-                number(row.fill),
-                row.trim.clone().unwrap_or_default(),
-                number(row.trim_share),
-                number(row.write_amplification),
-                number(row.theory),
-                end(summary.and_then(|summary| summary.after_trim.as_ref())),
-                end(summary.and_then(|summary| summary.before_next_trim.as_ref())),
-                number(summary.and_then(|summary| summary.throughput_fall)),
-                number(summary.and_then(|summary| summary.mean.sustained_mb_s)),
-                number(summary.and_then(|summary| summary.mean.write_p99_us())),
-                number(summary.and_then(Summary::read_p99_us)),
-                row.error.clone().unwrap_or_default(),
-            ]);
-        }
-        out
-    }
 }
 
 /// Describes the best and the worst combination.
@@ -161,7 +115,7 @@ pub fn sweep(answer: &SweepAnswer, brief: bool) -> Page {
     if is_cut {
         page.cautions.push(format!(
             "{} settings are too many for a grid, and the table has the first {SHOWN_MAX} only: \
-             --format csv has all",
+             --format json has all",
             grouped_usize(answer.rows.len())
         ));
     } else {
@@ -475,6 +429,6 @@ mod tests {
         let answer = SweepAnswer::new("A host", rows, false, false);
         let text = page::html(&sweep(&answer, false));
         assert!(text.len() < 1_000_000, "{}", text.len());
-        assert!(text.contains("--format csv has all"));
+        assert!(text.contains("--format json has all"));
     }
 }

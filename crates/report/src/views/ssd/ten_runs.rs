@@ -1,6 +1,5 @@
 //! Result and page of a benchmark that is run repeatedly, with and without trims.
 
-use super::csv;
 use super::figures::{SCENARIO_LABEL, amplification_cell, rate};
 use flash::scenario::{Run, Runs, RunsOutcome};
 use page::chart::{Axis, Bar, BarChart, BarPanel, Curve, Format, LineChart};
@@ -95,37 +94,6 @@ impl TenRuns {
                 .first()
                 .map_or_else(String::new, |(_, runs)| question(runs)),
         }
-    }
-
-    /// Formats the runs as comma-separated values.
-    pub fn csv(&self) -> String {
-        let mut out = csv::line(&[
-            "case",
-            "run",
-            "trimmed",
-            "mb_s",
-            "duration_s",
-            "written_bytes",
-            "write_amplification",
-            "write_p99_us",
-            "free_untrimmed_share",
-        ]);
-        for case in &self.cases {
-            for run in &case.runs {
-                out += &csv::line(&[
-                    case.name.to_owned(),
-                    run.run.to_string(),
-                    run.trimmed.to_string(),
-                    run.mb_s.to_string(),
-                    run.duration_s.to_string(),
-                    run.written_bytes.to_string(),
-                    csv::number(run.write_amplification),
-                    csv::number(run.write_p99_us),
-                    run.free_untrimmed_share.to_string(),
-                ]);
-            }
-        }
-        out
     }
 
     /// Builds the page; a brief one has curves instead of bars, which take a line each.

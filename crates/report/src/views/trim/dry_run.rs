@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use page::{Block, Level, Page, Section, Tone, Tree};
 use rules::TrimRefusal;
 use std::time::Duration;
-use trim::forecast::{Basis, Estimate, Forecast, LimitChange, Stall, shared_drives};
+use trim::forecast::{Basis, Estimate, Forecast, Stall, shared_drives};
 use trim::geometry::Survey;
 use trim::pass::ASSUMED_BYTES_PER_S;
 use units::{bytes, count, list};
@@ -144,7 +144,7 @@ fn section(plan: &Plan<'_>, now: Timestamp) -> Section {
             rows.push(row("discards", expected));
         }
         time(&mut rows, forecast, now);
-        changes(&mut rows, plan);
+        conditions(&mut rows, plan);
         section.push(Block::Facts(rows));
     }
     section
@@ -322,15 +322,9 @@ fn estimated(estimate: &Estimate) -> String {
     )
 }
 
-/// Adds what is changed, what is needed, and further notes.
-fn changes(rows: &mut Rows, plan: &Plan<'_>) {
+/// Adds when it begins, what is needed, and further notes.
+fn conditions(rows: &mut Rows, plan: &Plan<'_>) {
     let (filesystem, request) = (plan.filesystem, plan.request);
-    if let Some(max_request_bytes) = request.max_request_bytes
-        && !plan.forecast.limit_changes.is_empty()
-    {
-        let changes = &plan.forecast.limit_changes;
-        rows.push(row("changes", describe_changes(changes, max_request_bytes)));
-    }
     if !request.windows.is_empty() {
         rows.push(row("window", request.windows.words()));
     }
@@ -359,47 +353,6 @@ fn changes(rows: &mut Rows, plan: &Plan<'_>) {
     for note in &plan.verdict.notes {
         rows.push(row("note", note));
     }
-}
-
-/// Describes what `--max-request` writes, grouping drives by the value.
-fn describe_changes(changes: &[LimitChange], asked_bytes: u64) -> String {
-    let mut by_value: Vec<(u64, Vec<String>)> = Vec::new();
-    for change in changes {
-        let text = match change.now_bytes {
-            Some(now) => format!("{} (now {})", change.device, bytes(now)),
-            None => change.device.clone(),
-        };
-        match by_value
-            .iter_mut()
-            .find(|(known, _)| *known == change.new_bytes)
-        {
-            Some((_, drives)) => drives.push(text),
-            None => by_value.push((change.new_bytes, vec![text])),
-        }
-    }
-    let clauses: Vec<String> = by_value
-        .iter()
-        .map(|(new_bytes, drives)| {
-            let drives = list(drives);
-            format!("of {drives} becomes {}", rounded(asked_bytes, *new_bytes))
-        })
-        .collect();
-    format!(
-        "discard_max_bytes {} until the pass ends, and is put back afterwards, whatever happens",
-        list(&clauses)
-    )
-}
-
-/// Formats the written value, and the requested one if it was rounded.
-fn rounded(asked_bytes: u64, written_bytes: u64) -> String {
-    if asked_bytes == written_bytes {
-        return bytes(written_bytes);
-    }
-    let asked = count(asked_bytes, "byte");
-    format!(
-        "{}, to which the granularity rounds {asked},",
-        bytes(written_bytes)
-    )
 }
 
 #[cfg(test)]

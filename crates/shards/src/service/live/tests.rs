@@ -1,15 +1,16 @@
 use proptest::prelude::*;
 
 use super::Live;
-use crate::copy::{CopyState, ShardCopy};
-use crate::engine::Engine;
-use crate::engine::tests::clusters;
+use crate::copy::CopyState;
 use crate::gateway::Stores;
-use crate::model::{Cluster, Forecast, Index, IndexIndex, IndexSettings, IndexState, Node};
+use crate::model::{
+    Cluster, Forecast, Index, IndexIndex, IndexSettings, IndexState, Node, NodeIndex,
+};
 use crate::nodes::RoutingNodes;
-use crate::service::{self, CopyId, FailedCopy, Outcome, Round};
+use crate::service::{self, CopyId};
+use crate::sums::tests::clusters;
 
-/// An operation on the cluster.
+/// What happens to the cluster.
 #[derive(Clone, Debug)]
 enum Step {
     Reroute {
@@ -22,9 +23,7 @@ enum Step {
         replicas: u32,
         expands: bool,
     },
-    Delete(prop::sample::Index),
     Close(prop::sample::Index),
-    Fail(prop::sample::Index),
     Leave(prop::sample::Index),
     Join,
 }
@@ -35,24 +34,22 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (0..2_i64).prop_map(|after| Step::Reroute { after_nanos: after * 40_000_000_000 }),
         3 => prop::collection::vec(any_of(), 1..4).prop_map(Step::Start),
         4 => Just(Step::StartAll),
-        3 => (1..6_u32, 0..3_u32, 0..8_u8).prop_map(|(shards, replicas, expands)| Step::Create {
+        2 => (1..6_u32, 0..3_u32, 0..8_u8).prop_map(|(shards, replicas, expands)| Step::Create {
             shards,
             replicas,
             expands: expands == 0,
         }),
-        1 => any_of().prop_map(Step::Delete),
         1 => any_of().prop_map(Step::Close),
-        1 => any_of().prop_map(Step::Fail),
         1 => any_of().prop_map(Step::Leave),
         1 => Just(Step::Join),
     ];
     prop::collection::vec(step, 1..24)
 }
 
-/// The stateless functions with the scanning engine, alongside the [`Live`] cluster.
+/// The functions that know nothing of the round before, alongside the [`Live`] cluster.
 struct Both {
     plain: Cluster,
-    live: Option<Live>,
+    live: Live,
     stores: Stores,
     now_nanos: i64,
 }
@@ -61,17 +58,12 @@ impl Both {
     fn new(cluster: Cluster) -> Self {
         let live = Live::new(cluster).unwrap();
         let plain = live.cluster().clone();
-        let stores = Stores::of(&plain);
         Self {
+            stores: Stores::of(&plain),
             plain,
-            live: Some(live),
-            stores,
+            live,
             now_nanos: 0,
         }
-    }
-
-    fn live(&mut self) -> &mut Live {
-        self.live.as_mut().unwrap()
     }
 
     /// Recovering copies, as the nodes would report them.
@@ -91,39 +83,17 @@ impl Both {
     }
 
     fn start(&mut self, copies: &[CopyId]) {
-        let plain = service::start(&mut self.plain, copies).unwrap();
-        let live = if copies.is_empty() {
-            Outcome::default()
-        } else {
-            self.live().start(copies).unwrap()
-        };
-        assert_eq!(plain, live);
+        if !copies.is_empty() {
+            let plain = service::tests::start(&mut self.plain, copies).unwrap();
+            assert_eq!(plain, self.live.start(copies).unwrap());
+        }
     }
 
-    fn edit(&mut self, change: impl Fn(&mut Cluster)) {
+    /// Changes the cluster itself, which is then prepared anew.
+    fn edit(&mut self, change: impl FnOnce(&mut Cluster)) {
         change(&mut self.plain);
-        let live = self.live.take().unwrap();
-        self.live = Some(live.edit(&change).unwrap().0);
-    }
-
-    fn create(&mut self, shards: u32, replicas: u32, expands: bool) {
-        let index = Index {
-            name: format!("new-{}", self.plain.indices.len()),
-            uuid: String::new(),
-            shards,
-            replicas,
-            state: IndexState::Open,
-            settings: IndexSettings {
-                auto_expand_replicas: expands.then_some((0, 1)),
-                ..IndexSettings::default()
-            },
-            in_sync: Vec::new(),
-            resize_source: None,
-            forecast: Forecast::default(),
-        };
-        let now = self.now_nanos;
-        service::create_index(&mut self.plain, index.clone(), now);
-        self.live().create_index(index, now).unwrap();
+        self.live = Live::new(self.plain.clone()).unwrap();
+        self.plain = self.live.cluster().clone();
     }
 
     fn apply(&mut self, step: &Step) {
@@ -131,14 +101,9 @@ impl Both {
         match step {
             Step::Reroute { after_nanos } => {
                 self.now_nanos += after_nanos;
-                let round = Round {
-                    fetch: &self.stores,
-                    now_nanos: self.now_nanos,
-                    engine: Engine::scan,
-                };
-                let plain = service::reroute(&mut self.plain, &round).unwrap();
-                let live = self.live.as_mut().unwrap();
-                assert_eq!(plain, live.reroute(&self.stores, self.now_nanos).unwrap());
+                let plain = service::reroute(&mut self.plain, &self.stores, self.now_nanos);
+                let live = self.live.reroute(&self.stores, self.now_nanos);
+                assert_eq!(plain.unwrap(), live.unwrap());
             }
             Step::StartAll => self.start(&self.recovering()),
             Step::Start(which) => {
@@ -155,49 +120,43 @@ impl Both {
                 shards,
                 replicas,
                 expands,
-            } => self.create(*shards, *replicas, *expands),
-            Step::Delete(which) => {
-                if let Some(index) = self.existing(*which) {
-                    service::delete_index(&mut self.plain, index);
-                    self.live().delete_index(index).unwrap();
-                }
+            } => {
+                let index = Index {
+                    name: format!("new-{}", self.plain.indices.len()),
+                    uuid: String::new(),
+                    shards: *shards,
+                    replicas: *replicas,
+                    state: IndexState::Open,
+                    settings: IndexSettings {
+                        auto_expand_replicas: expands.then_some((0, 1)),
+                        ..IndexSettings::default()
+                    },
+                    in_sync: Vec::new(),
+                    resize_source: None,
+                    forecast: Forecast::default(),
+                };
+                self.edit(|cluster| {
+                    service::create_index(cluster, index, now);
+                });
             }
             Step::Close(which) => {
-                if let Some(index) = self.existing(*which) {
+                let tables = self.plain.routing.tables();
+                let indices: Vec<IndexIndex> = tables.iter().map(|table| table.index).collect();
+                if !indices.is_empty() {
+                    let index = *which.get(&indices);
                     self.edit(|cluster| service::close_index(cluster, index, now));
                 }
             }
-            Step::Fail(which) => {
-                let copies = self.plain.routing.copies();
-                let on_nodes: Vec<ShardCopy> =
-                    copies.filter(|copy| copy.node.is_some()).copied().collect();
-                if on_nodes.is_empty() {
-                    return;
-                }
-                let copy = which.get(&on_nodes);
-                let failed = FailedCopy {
-                    copy: CopyId {
-                        shard: copy.shard,
-                        allocation: copy.allocation.unwrap(),
-                    },
-                    mark_stale: false,
-                };
-                let stores = self.stores.clone();
-                self.edit(|cluster| {
-                    let round = Round {
-                        fetch: &stores,
-                        now_nanos: now,
-                        engine: Engine::scan,
-                    };
-                    service::fail(cluster, &[failed], &[], &round).unwrap();
-                });
-            }
             Step::Leave(_) if self.plain.data_nodes.is_empty() => {}
             Step::Leave(which) => {
-                let at = which.get(&self.plain.data_nodes).at();
-                self.change_nodes(|cluster| cluster.nodes[at].present = false);
+                let left = *which.get(&self.plain.data_nodes);
+                self.edit(|cluster| {
+                    cluster.nodes[left.at()].present = false;
+                    cluster.data_nodes.retain(|node| *node != left);
+                    service::nodes_changed(cluster, now).unwrap();
+                });
             }
-            Step::Join => self.change_nodes(|cluster| {
+            Step::Join => self.edit(|cluster| {
                 let away = cluster.nodes.iter().position(|node| !node.present);
                 let at = away.unwrap_or_else(|| {
                     let node = Node {
@@ -208,33 +167,15 @@ impl Both {
                     cluster.nodes.len() - 1
                 });
                 cluster.nodes[at].present = true;
+                let node = NodeIndex(u32::try_from(at).unwrap());
+                cluster.data_nodes.push(node);
             }),
         }
         self.stores.observe(&self.plain);
     }
 
-    fn change_nodes(&mut self, change: impl Fn(&mut Cluster)) {
-        let (stores, now_nanos) = (self.stores.clone(), self.now_nanos);
-        self.edit(|cluster| {
-            change(cluster);
-            cluster.settle_nodes();
-            let round = Round {
-                fetch: &stores,
-                now_nanos,
-                engine: Engine::scan,
-            };
-            service::nodes_changed(cluster, false, &round).unwrap();
-        });
-    }
-
-    fn existing(&self, which: prop::sample::Index) -> Option<IndexIndex> {
-        let tables = self.plain.routing.tables();
-        (!tables.is_empty()).then(|| which.get(tables).index)
-    }
-
-    fn agree(&mut self) {
-        let live = self.live.as_mut().unwrap();
-        let (ours, plain) = (live.cluster(), &self.plain);
+    fn agree(&self) {
+        let (ours, plain) = (self.live.cluster(), &self.plain);
         let tables = |cluster: &Cluster| cluster.routing.tables().to_vec();
         for (ours, plain) in tables(ours).into_iter().zip(tables(plain)) {
             assert_eq!(ours, plain);
@@ -247,7 +188,7 @@ impl Both {
         assert_eq!(ours.next_allocation, plain.next_allocation);
         // The kept state equals a rebuilt one.
         let fresh = RoutingNodes::new(plain).unwrap();
-        let mut kept = live.nodes.clone();
+        let mut kept = self.live.nodes.clone();
         kept.order_unassigned(plain);
         kept.put_in_order(plain);
         assert_eq!(kept.dump(), fresh.dump());
@@ -257,8 +198,7 @@ impl Both {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
-    /// After every step, the kept state leads to the same decisions as stateless rounds that scan all
-    /// copies.
+    /// After every step, the kept state leads to the same decisions as rounds that begin anew.
     #[test]
     fn a_live_cluster_makes_the_same_decisions(
         builder in clusters(), room in any::<bool>(), steps in steps(),

@@ -25,7 +25,7 @@ fn read(value: &Value) -> State {
 /// looks ahead.
 fn refused(bytes: &[u8]) -> StateError {
     let error = State::read(Source::Bytes(bytes), VERSION).expect_err("no state");
-    let mut stream = BufReader::with_capacity(1, bytes);
+    let mut stream = BufReader::new(bytes);
     let streamed = State::read(Source::Stream(&mut stream), VERSION).expect_err("no state");
     let without_place = |error: &StateError| match error {
         StateError::Json { problem, .. } => problem.clone(),
@@ -36,24 +36,18 @@ fn refused(bytes: &[u8]) -> StateError {
 }
 
 #[test]
-fn non_json_formats_are_named() {
-    let utf16: Vec<u8> = "{\"a\"".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let utf16_big: Vec<u8> = "{\"a\"".encode_utf16().flat_map(u16::to_be_bytes).collect();
-    let marked = [&[0xff, 0xfe], &utf16[..]].concat();
-    for (bytes, expected, first) in [
-        (&b"\x1f\x8b\x08\0rest"[..], "gzip data", "1f 8b 08 00"),
-        (b"\x28\xb5\x2f\xfd", "zstd data", "28 b5 2f fd"),
-        (b"\xef\xbb\xbf{}", "a byte order mark", "ef bb bf 7b"),
-        (&marked, "UTF-16", "ff fe 7b 00"),
-        (&utf16, "UTF-16", "7b 00 22 00"),
-        (&utf16_big, "UTF-16", "00 7b 00 22"),
-        (b"\n <!DOCTYPE html><html>", "HTML or XML", "0a 20 3c 21"),
-        (b"", "nothing", ""),
+fn what_is_saved_by_mistake_is_named() {
+    for (bytes, expected) in [
+        (&b"\x1f\x8b\x08\0rest"[..], "gzip data"),
+        (b"\n <!DOCTYPE html><html>", "HTML or XML"),
     ] {
-        let StateError::NotJson { found, bytes, .. } = refused(bytes) else {
+        let StateError::NotJson { found, .. } = refused(bytes) else {
             panic!("{expected} was not seen");
         };
-        assert_eq!((found, bytes.as_str()), (expected, first));
+        assert_eq!(found, expected);
+    }
+    for bytes in [&b""[..], b"\xef\xbb\xbf{}", b"--- a: b"] {
+        assert!(matches!(refused(bytes), StateError::Json { .. }));
     }
 }
 
@@ -67,17 +61,8 @@ fn a_stream_is_read_from_its_first_byte() {
     let broken = format!("{}]", " ".repeat(100));
     let mut stream = BufReader::with_capacity(1, broken.as_bytes());
     let error = State::read(Source::Stream(&mut stream), VERSION).expect_err("no state");
-    assert!(
-        matches!(
-            error,
-            StateError::Json {
-                column: 101,
-                byte: Some(100),
-                ..
-            }
-        ),
-        "{error}"
-    );
+    let is_located = matches!(error, StateError::Json { column: 101, .. });
+    assert!(is_located, "{error}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The server's own code, run by lab/shards/run.sh with a version.
+//! The server's own code, run by lab/shards/desired/run.sh.
 
 use serde_json::Value;
 use shards::model::Version;
@@ -19,11 +19,7 @@ impl Oracle {
             .map(|part| part.parse().expect("a number"));
         let mut part = || parts.next().expect("three numbers");
         Ok(Self {
-            process: Process::start(
-                "run.sh",
-                &[],
-                &[("VERSION", version), ("SALT", &salt.to_string())],
-            )?,
+            process: Process::start("desired/run.sh", &[version], &[("SALT", &salt.to_string())])?,
             version: Version::release(part(), part(), part()),
         })
     }

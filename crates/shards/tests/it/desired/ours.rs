@@ -8,11 +8,10 @@ use shards::copy::{
 };
 use shards::deciders::Deciders;
 use shards::desired::{Computed, DesiredBalance, End, Reconciler, compute};
-use shards::engine::Engine;
 use shards::model::{
     AllowRebalance, Cluster, ClusterInfo, DiskUsage, Forecast, Index, IndexIndex, IndexState,
     IndexTable, Node, NodeIndex, Roles, RoutingTable, ShardId, Shutdown, ShutdownKind, Stream,
-    TableOrder, Version, Watermark,
+    Version, Watermark,
 };
 use shards::nodes::RoutingNodes;
 use shards::service::Allocation;
@@ -228,7 +227,7 @@ impl Ours {
                 .iter()
                 .map(|spec| Self::index(planner, spec))
                 .collect(),
-            routing: RoutingTable::new(tables, TableOrder::Kept),
+            routing: RoutingTable::new(tables),
             settings: settings(planner, self.version),
             info: planner.info.as_ref().map(|info| self.info(planner, info)),
             shutdowns,
@@ -354,7 +353,7 @@ impl Ours {
             ));
         }
         self.desired = computed.balance;
-        let deciders = Deciders::new(&cluster, &nodes, Engine::incremental());
+        let deciders = Deciders::new(&cluster, &nodes);
         let mut round = Allocation::new(&cluster, &mut nodes, &deciders, 0);
         self.reconciler.reconcile(&mut round, &self.desired);
         found.extend(self.placements(&cluster, after, &nodes));

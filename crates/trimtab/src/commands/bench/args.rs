@@ -183,11 +183,6 @@ pub struct Compare {
     #[arg(long, value_name = "SHARE", value_parser = small_share)]
     pub fail_on_regression: Option<f64>,
 
-    /// Take each run in hyperfine's files as a trial of its own: for commands that set up
-    /// and tear down everything themselves
-    #[arg(long)]
-    pub runs_are_trials: bool,
-
     /// Compare INVALID trials of `bench run` as well, which are left out otherwise
     #[arg(long)]
     pub include_invalid: bool,
@@ -334,10 +329,6 @@ pub struct Filesystems {
     /// Pause between the queries that warm up and those that are measured
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::duration)]
     pub pause: Duration,
-
-    /// Heap of the server
-    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = values::size)]
-    pub heap: u64,
 
     /// Copy one index to all variants instead of writing each its own
     #[arg(long)]

@@ -4,7 +4,7 @@ use super::args::Compare;
 use crate::answer::{self, Delivery, Medium};
 use crate::error::{CommandError, Kind};
 use bench::compare::{Options, Trial, TrialSet, compare};
-use bench::results::{HyperfineRuns, ReadOptions, Reading, read_path};
+use bench::results::{Reading, read_path};
 use facts::Skipped;
 use report::views::bench::{BenchAnswer, Compared, page};
 use std::path::{Path, PathBuf};
@@ -12,15 +12,7 @@ use std::process::ExitCode;
 
 pub(super) fn run(arguments: &Compare) -> Result<ExitCode, CommandError> {
     let delivery = Delivery::of(&arguments.answer, None)?;
-    let options = ReadOptions {
-        hyperfine_runs: if arguments.runs_are_trials {
-            HyperfineRuns::Trials
-        } else {
-            HyperfineRuns::Samples
-        },
-    };
     let mut sets = Sets {
-        options,
         include_invalid: arguments.include_invalid,
         ..Sets::default()
     };
@@ -65,7 +57,7 @@ pub(super) fn folders(
     for (name, folders) in named {
         let mut reading = Reading::default();
         for folder in folders {
-            let one = read_path(folder, ReadOptions::default());
+            let one = read_path(folder);
             let one = one.map_err(|error| CommandError::because(Kind::Input, error))?;
             reading.trials.extend(one.trials);
         }
@@ -79,7 +71,6 @@ pub(super) fn folders(
 /// Sets of trials as they are read.
 #[derive(Default)]
 struct Sets {
-    options: ReadOptions,
     include_invalid: bool,
     found: Vec<TrialSet>,
     skipped: Vec<Skipped>,
@@ -88,7 +79,7 @@ struct Sets {
 
 impl Sets {
     fn read(&mut self, path: &Path) -> Result<(), CommandError> {
-        let reading = read_path(path, self.options).map_err(|error| {
+        let reading = read_path(path).map_err(|error| {
             CommandError::because(Kind::Input, error).hint(
                 "name trials of `trimtab bench run`, results of Rally, OpenSearch Benchmark, hyperfine or oha, \
                  or a folder of them",

@@ -96,7 +96,6 @@ fn plan(arguments: &Filesystems, place: Place) -> Plan {
         same_segments: arguments.same_segments,
         larger_than_memory: arguments.larger_than_memory,
         place,
-        heap_bytes: arguments.heap,
         into: arguments.into.clone(),
     }
 }

@@ -18,10 +18,10 @@ pub(super) struct Options<'a> {
 
 impl<'a> Options<'a> {
     /// # Errors
-    /// When a rule that is selected, ignored or suppressed does not exist.
+    /// When a rule that is selected, ignored or suppressed never existed, or only rules are selected that no longer do.
     pub fn resolve(arguments: &Check, config: &'a CheckConfig) -> Result<Self, CommandError> {
         for suppress in &config.suppress {
-            if rules::find(&suppress.rule).is_none() {
+            if rules::find(&suppress.rule).is_none() && !rules::is_retired(&suppress.rule) {
                 return Err(CommandError::new(
                     Kind::Input,
                     format!(
@@ -56,18 +56,22 @@ fn selection(arguments: &Check, config: &CheckConfig) -> Result<Selection, Comma
         select: chosen(&arguments.select, &config.select),
         ignore: chosen(&arguments.ignore, &config.ignore),
     };
-    for pattern in selection.select.iter().chain(&selection.ignore) {
-        if pattern.is_empty()
-            || !rules::all()
-                .iter()
-                .any(|rule| rule.id.starts_with(pattern.as_str()))
-        {
-            return Err(CommandError::new(
-                Kind::Usage,
-                format!("no rule's id begins with {pattern:?}"),
-            )
-            .hint("`trimtab rule` lists them all"));
-        }
+    let exists = |pattern: &String| {
+        let mut ids = rules::all().iter().map(|rule| rule.id);
+        !pattern.is_empty() && ids.any(|id| id.starts_with(pattern.as_str()))
+    };
+    let selects_some = selection.select.iter().any(exists);
+    let unknown = |&pattern: &&String| {
+        let is_selected = selection.select.contains(pattern);
+        !exists(pattern) && (!rules::is_retired(pattern) || is_selected && !selects_some)
+    };
+    let mut patterns = selection.select.iter().chain(&selection.ignore);
+    match patterns.find(unknown) {
+        Some(pattern) => Err(CommandError::new(
+            Kind::Usage,
+            format!("no rule's id begins with {pattern:?}"),
+        )
+        .hint("`trimtab rule` lists them all")),
+        None => Ok(selection),
     }
-    Ok(selection)
 }

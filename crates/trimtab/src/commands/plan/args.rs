@@ -110,10 +110,6 @@ pub struct Plan {
     #[arg(long, value_name = "ZONE", value_parser = values::zone)]
     pub tz: Option<TimeZone>,
 
-    /// Random delay of a timer that all nodes have, to compare slots with: fstrim.timer's
-    #[arg(long, value_name = "TIME", default_value = "100min", value_parser = values::duration)]
-    pub delay: Duration,
-
     /// Allow the option X-fstrim.notrim in /etc/fstab, where fstrim.timer trims other filesystems as well
     #[arg(long)]
     pub fstab: bool,
@@ -134,7 +130,7 @@ pub struct Plan {
         long,
         value_name = "FILE",
         help_heading = "Kubernetes",
-        conflicts_with_all = ["mounts", "apply", "undo", "status", "peers", "node", "delay", "bundle", "cluster", "load", "fstab", "root"]
+        conflicts_with_all = ["mounts", "apply", "undo", "status", "peers", "node", "bundle", "cluster", "load", "fstab", "root"]
     )]
     pub volumes: Option<PathBuf>,
 

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Windows are told to the minute.
 const PASS_MIN: Duration = Duration::from_mins(1);
+/// The random delay of fstrim.timer, with which slots are compared, in seconds.
+const TIMER_DELAY_S: f64 = 6_000.0;
 /// How long a pass takes where several nodes share the window.
 const SHARED_PASS: Duration = Duration::from_mins(20);
 /// Shortest slot of a host that has the window for itself.
@@ -253,9 +255,9 @@ pub fn nodes(
     NodesPlan {
         overlap_with_delay: plan::overlap_probability(
             &vec![pass_s; arguments.peers.len()],
-            arguments.delay.as_secs_f64(),
+            TIMER_DELAY_S,
         ),
-        delay_s: arguments.delay.as_secs_f64(),
+        delay_s: TIMER_DELAY_S,
         today: None,
         command: shlex::try_join(words(arguments).iter().map(String::as_str)).unwrap_or_default(),
         has_mounts: !arguments.mounts.is_empty(),

@@ -1,7 +1,7 @@
 //! Arguments of `trimtab ssd`.
 
 use super::values;
-use crate::answer::{Format, OutputArgs};
+use crate::answer::AnswerArgs;
 use crate::values as plain;
 use clap::{Args, Subcommand, ValueEnum};
 use flash::ftl::{Collection, PowerOn};
@@ -94,12 +94,8 @@ pub struct Run {
     #[arg(long, help_heading = "Drive below a filesystem, over days")]
     pub alone: bool,
 
-    /// Output format [default: from the extension of -o FILE, else text]
-    #[arg(long, value_enum, help_heading = "Output")]
-    pub format: Option<SsdFormat>,
-
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub answer: AnswerArgs,
 }
 
 /// Options that `run` and `sweep` share.
@@ -152,10 +148,6 @@ pub struct Bare {
     /// Drive writes to measure [default: 4, but at least a million pages]
     #[arg(long, value_name = "P", value_parser = values::passes)]
     pub passes: Option<f64>,
-
-    /// Page writes to measure, instead of --passes
-    #[arg(long, value_name = "N", value_parser = values::pages, conflicts_with = "passes")]
-    pub writes: Option<u64>,
 }
 
 /// Options of a drive below a filesystem.
@@ -249,11 +241,6 @@ pub struct DriveArgs {
     #[arg(long, value_name = "SIZE", value_parser = values::page_bytes)]
     pub page_bytes: Option<u32>,
 
-    /// Blocks that moved pages are written to [default: apart; in a simulation of a bare drive shared,
-    /// as in the papers]
-    #[arg(long, value_enum, value_name = "WHERE")]
-    pub moved: Option<Moved>,
-
     /// Flash timing: slc, mlc, tlc, tlc-slc-cache, qlc (a guess) [default: tlc]
     #[arg(long, value_name = "NAME", value_parser = values::preset)]
     pub preset: Option<String>,
@@ -263,51 +250,13 @@ pub struct DriveArgs {
     pub drive: Option<PathBuf>,
 }
 
-/// Values of `--moved`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Moved {
-    /// Separate blocks
-    Apart,
-    /// The same blocks as host writes
-    Shared,
-}
-
-/// Output formats of `ssd`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SsdFormat {
-    /// Plain text
-    #[default]
-    Text,
-    /// JSON (see `trimtab ssd --schema`)
-    Json,
-    /// CSV for spreadsheets
-    Csv,
-    /// Markdown for tickets
-    Markdown,
-    /// Self-contained HTML page with charts
-    Html,
-}
-
-impl From<Format> for SsdFormat {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Text => Self::Text,
-            Format::Json => Self::Json,
-            Format::Markdown => Self::Markdown,
-            Format::Html => Self::Html,
-        }
-    }
-}
-
 /// `trimtab ssd sweep`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     trimtab ssd sweep --capacity 3.84TB --writes-per-day 1.9TB \\\n    \
     --op 7%,15%,28% --fill 50%,80% --trim weekly,daily\n  \
     trimtab ssd sweep --logical-pages 1M --op 7%,28% \\\n    \
-    --policy greedy,fifo,d-choices:10 --format csv\n\n\
+    --policy greedy,fifo,d-choices:10 --format json\n\n\
     Every combination of the values in the lists is simulated.\n\n\
     Exit codes: 0 simulated; 1 some settings could not be simulated (see the table);\n\
     2 could not run.")]
@@ -350,12 +299,8 @@ pub struct Sweep {
     #[arg(long, value_name = "N", value_parser = values::whole::<1, 1024>, help_heading = "Grid")]
     pub jobs: Option<u32>,
 
-    /// Output format [default: from the extension of -o FILE, else text]
-    #[arg(long, value_enum, help_heading = "Output")]
-    pub format: Option<SsdFormat>,
-
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub answer: AnswerArgs,
 }
 
 /// `trimtab ssd example`.
@@ -365,12 +310,8 @@ pub struct Example {
     #[arg(value_enum)]
     pub name: ExampleName,
 
-    /// Output format [default: from the extension of -o FILE, else text]
-    #[arg(long, value_enum, help_heading = "Output")]
-    pub format: Option<SsdFormat>,
-
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub answer: AnswerArgs,
 }
 
 /// Examples of `trimtab ssd example`.

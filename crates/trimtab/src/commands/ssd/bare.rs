@@ -3,7 +3,6 @@
 use super::args::Scene;
 use super::refuse::refuse;
 use super::spec::{Basis, PAGES_PER_BLOCK};
-use super::values;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use flash::bare::{
@@ -48,7 +47,6 @@ pub fn drive(
             .hint("files need --capacity instead of --logical-pages")
         })?,
     };
-    let passes_max = pages_of_passes(values::PASSES_MAX, logical_pages);
     let drive = BareDrive {
         geometry,
         over_provisioning: basis.over_provisioning,
@@ -61,16 +59,9 @@ pub fn drive(
         power_on: bare.power_on.unwrap_or(PowerOn::Filled),
         seed: scene.seed,
         warm_up_pages: pages_of_passes(bare.warm_up.unwrap_or(WARM_UP_PASSES), logical_pages),
-        counted_pages: match (bare.writes, bare.passes) {
-            (Some(writes), _) if writes > passes_max => {
-                return Err(usage(format!(
-                    "--writes: expected at most a million drive writes, found {writes} pages \
-                     of a drive of {logical_pages}"
-                )));
-            }
-            (Some(writes), _) => writes,
-            (None, Some(passes)) => pages_of_passes(passes, logical_pages),
-            (None, None) => pages_of_passes(PASSES, logical_pages).max(COUNTED_PAGES_MIN),
+        counted_pages: match bare.passes {
+            Some(passes) => pages_of_passes(passes, logical_pages),
+            None => pages_of_passes(PASSES, logical_pages).max(COUNTED_PAGES_MIN),
         },
     };
     drive.check().map_err(refused)?;

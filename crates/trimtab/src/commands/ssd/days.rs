@@ -109,7 +109,6 @@ impl Plan {
                 usual_pages_per_block(&timing, capacity_bytes, basis.page_bytes)
             }),
             collection: basis.collection,
-            streams: 1,
             separate_moved: basis.moved_apart.unwrap_or(true),
             timing,
             drives,
@@ -218,7 +217,6 @@ fn refuse_bare(scene: &Scene) -> Result<(), CommandError> {
         ("--power-on", bare.power_on.is_some()),
         ("--warm-up", bare.warm_up.is_some()),
         ("--passes", bare.passes.is_some()),
-        ("--writes", bare.writes.is_some()),
     ];
     refuse(
         &given,

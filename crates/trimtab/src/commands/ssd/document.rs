@@ -7,22 +7,22 @@ use serde::Serialize;
 /// An answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Answer {
+pub enum Answer<'a> {
     /// `run --logical-pages`.
-    Drive(Box<DriveAnswer>),
+    Drive(&'a DriveAnswer),
     /// `run` below a filesystem.
-    Scenario(Box<ScenarioAnswer>),
+    Scenario(&'a ScenarioAnswer),
     /// `sweep`.
-    Sweep(Box<SweepAnswer>),
+    Sweep(&'a SweepAnswer),
     /// `example five-pages`.
-    FivePages(Box<FivePages>),
+    FivePages(&'a FivePages),
     /// `example ten-runs`.
-    TenRuns(Box<TenRuns>),
+    TenRuns(&'a TenRuns),
     /// `example schedules`.
-    Schedules(Box<Schedules>),
+    Schedules(&'a Schedules),
 }
 
-impl report::Answer for Answer {
+impl report::Answer for Answer<'_> {
     const SCHEMA: &'static str = "trimtab.ssd/1";
     const TITLE: &'static str = "trimtab ssd";
 }

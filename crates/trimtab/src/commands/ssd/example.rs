@@ -2,9 +2,8 @@
 
 use super::args::{Example, ExampleName};
 use super::days::refused;
-use super::delivery::Delivery;
 use super::document::Answer;
-use crate::answer::{Medium, envelope};
+use crate::answer::{Delivery, Medium, envelope};
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::progress::Meter;
@@ -24,7 +23,7 @@ const SOURCE: &str = "example";
 /// # Errors
 /// When the command cannot run.
 pub fn run(arguments: &Example, config: &SsdConfig, quiet: bool) -> Result<(), CommandError> {
-    let delivery = Delivery::of(arguments.format, &arguments.output, config.format)?;
+    let delivery = Delivery::of(&arguments.answer, config.format)?;
     match arguments.name {
         ExampleName::FivePages => {
             let drive = |trims| {
@@ -32,13 +31,9 @@ pub fn run(arguments: &Example, config: &SsdConfig, quiet: bool) -> Result<(), C
                     .map_err(|error| CommandError::new(Kind::Environment, error.to_string()))
             };
             let answer = FivePages::of(&drive(false)?, &drive(true)?);
-            give(
-                &delivery,
-                answer,
-                FivePages::page,
-                FivePages::csv,
-                Answer::FivePages,
-            )
+            give(&delivery, Answer::FivePages(&answer), |brief| {
+                answer.page(brief)
+            })
         }
         ExampleName::TenRuns => {
             let cases = examples::ten_runs();
@@ -46,13 +41,9 @@ pub fn run(arguments: &Example, config: &SsdConfig, quiet: bool) -> Result<(), C
                 runs.run(watch)
             })?;
             let answer = TenRuns::of(&cases, &outcomes);
-            give(
-                &delivery,
-                answer,
-                TenRuns::page,
-                TenRuns::csv,
-                Answer::TenRuns,
-            )
+            give(&delivery, Answer::TenRuns(&answer), |brief| {
+                answer.page(brief)
+            })
         }
         ExampleName::Schedules => {
             let cases = examples::schedules();
@@ -60,13 +51,9 @@ pub fn run(arguments: &Example, config: &SsdConfig, quiet: bool) -> Result<(), C
                 host.run(watch)
             })?;
             let answer = Schedules::of(&cases, &outcomes);
-            give(
-                &delivery,
-                answer,
-                Schedules::page,
-                Schedules::csv,
-                Answer::Schedules,
-            )
+            give(&delivery, Answer::Schedules(&answer), |brief| {
+                answer.page(brief)
+            })
         }
     }
 }
@@ -96,18 +83,15 @@ fn simulate<C: Sync, O: Send>(
         .collect()
 }
 
-/// Renders an example: `page` takes whether to be brief, `kind` wraps the result for JSON.
-fn give<T>(
+/// Renders an example: `page` takes whether to be brief.
+fn give(
     delivery: &Delivery<'_>,
-    answer: T,
-    page: fn(&T, bool) -> Page,
-    csv: fn(&T) -> String,
-    kind: fn(Box<T>) -> Answer,
+    answer: Answer<'_>,
+    page: impl FnOnce(bool) -> Page,
 ) -> Result<(), CommandError> {
+    let document = envelope(SOURCE, answer)?;
     delivery.give(
-        answer,
-        |answer, medium| page(answer, medium == Medium::Terminal),
-        csv,
-        |answer| Ok(envelope(SOURCE, kind(Box::new(answer)))?.json()),
+        |medium| page(medium == Medium::Terminal),
+        || document.json(),
     )
 }

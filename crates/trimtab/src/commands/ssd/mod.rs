@@ -3,7 +3,6 @@
 pub mod args;
 mod bare;
 mod days;
-mod delivery;
 mod document;
 mod drive_file;
 mod example;
@@ -34,12 +33,12 @@ pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, Co
     )?;
     let wants_schema = match named {
         None => true,
-        Some(SsdCommand::Run(arguments)) => arguments.output.schema,
-        Some(SsdCommand::Example(arguments)) => arguments.output.schema,
-        Some(SsdCommand::Sweep(arguments)) => arguments.output.schema,
+        Some(SsdCommand::Run(arguments)) => arguments.answer.output.schema,
+        Some(SsdCommand::Example(arguments)) => arguments.answer.output.schema,
+        Some(SsdCommand::Sweep(arguments)) => arguments.answer.output.schema,
     };
     let (Some(command), false) = (named, wants_schema) else {
-        output::print(&report::schema_of::<document::Answer>())?;
+        output::print(&report::schema_of::<document::Answer<'_>>())?;
         return Ok(ExitCode::SUCCESS);
     };
     match command {

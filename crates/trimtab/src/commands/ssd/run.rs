@@ -3,12 +3,11 @@
 use super::args::Run;
 use super::bare;
 use super::days::{Axes, Plan, refused};
-use super::delivery::Delivery;
 use super::document::Answer;
 use super::from_host::{self, Found};
 use super::memory;
 use super::refuse::refuse;
-use crate::answer::{Medium, envelope};
+use crate::answer::{Delivery, Medium, envelope};
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
 use crate::progress::Meter;
@@ -22,7 +21,7 @@ use report::ssd::{DriveAnswer, ScenarioResult};
 /// # Errors
 /// When the command cannot run.
 pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandError> {
-    let delivery = Delivery::of(arguments.format, &arguments.output, config.ssd.format)?;
+    let delivery = Delivery::of(&arguments.answer, config.ssd.format)?;
     if arguments.scene.bare.logical_pages.is_some() {
         let given = [
             ("--fill", arguments.fill.is_some()),
@@ -61,19 +60,16 @@ pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandE
     };
     let plan = Plan::resolve(&arguments.scene, axes, found.as_ref(), &config.ssd)?;
     let result = simulate(arguments, plan, found.as_ref(), quiet)?;
+    let source = found
+        .as_ref()
+        .map_or("arguments", |found| found.source.as_str());
+    let answer = result.answer();
+    let mut document = envelope(source, Answer::Scenario(&answer))?;
+    document.warnings = result.warnings();
+    document.skipped.clone_from(&result.skipped);
     delivery.give(
-        result,
-        |result, medium| result.page(medium == Medium::Terminal),
-        ScenarioResult::csv,
-        |result| {
-            let source = found
-                .as_ref()
-                .map_or("arguments", |found| found.source.as_str());
-            let mut document = envelope(source, Answer::Scenario(Box::new(result.answer())))?;
-            document.warnings = result.warnings();
-            document.skipped = result.skipped;
-            Ok(document.json())
-        },
+        |medium| result.page(medium == Medium::Terminal),
+        || document.json(),
     )
 }
 
@@ -85,12 +81,8 @@ fn run_bare(drive: &BareDrive, delivery: &Delivery<'_>, quiet: bool) -> Result<(
         .map_err(bare::refused)?;
     drop(meter);
     let answer = DriveAnswer::of(drive, &outcome);
-    delivery.give(
-        answer,
-        |answer, _| answer.page(),
-        DriveAnswer::csv,
-        |answer| Ok(envelope("arguments", Answer::Drive(Box::new(answer)))?.json()),
-    )
+    let document = envelope("arguments", Answer::Drive(&answer))?;
+    delivery.give(|_| answer.page(), || document.json())
 }
 
 /// Simulates the setup and variants of it that change one thing.

@@ -1,6 +1,6 @@
 //! Drive parameters from flags, then the drive file, then the configuration, then defaults.
 
-use super::args::{DriveArgs, Moved};
+use super::args::DriveArgs;
 use super::drive_file;
 use super::values;
 use crate::config::SsdConfig;
@@ -71,10 +71,7 @@ impl Basis {
                 .unwrap_or(Collection::Greedy),
             pages_per_block: flags.pages_per_block.or(file.pages_per_block),
             page_bytes,
-            moved_apart: flags
-                .moved
-                .map(|moved| moved == Moved::Apart)
-                .or(file.moved_apart),
+            moved_apart: file.moved_apart,
             preset: flags
                 .preset
                 .clone()

@@ -3,12 +3,11 @@
 use super::args::Sweep;
 use super::bare;
 use super::days::{Axes, Plan};
-use super::delivery::Delivery;
 use super::document::Answer;
 use super::from_host::{Fact, Found};
 use super::memory;
 use super::refuse::refuse;
-use crate::answer::{Medium, envelope};
+use crate::answer::{Delivery, Medium, envelope};
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::progress::Meter;
@@ -30,7 +29,7 @@ pub fn run(
     config: &SsdConfig,
     quiet: bool,
 ) -> Result<ExitCode, CommandError> {
-    let delivery = Delivery::of(arguments.format, &arguments.output, config.format)?;
+    let delivery = Delivery::of(&arguments.answer, config.format)?;
     let is_bare = arguments.scene.bare.logical_pages.is_some();
     if !is_bare && !arguments.trim_share.is_empty() {
         return Err(CommandError::new(
@@ -85,17 +84,14 @@ pub fn run(
         .first()
         .map_or_else(String::new, |job| job.common(found.is_some()));
     let reads = arguments.scene.days.reads.unwrap_or(0.0) > 0.0;
+    let answer = SweepAnswer::new(&common, rows, is_bare, reads);
+    let source = found.map_or("arguments", |found| found.source.as_str());
+    let mut document = envelope(source, Answer::Sweep(&answer))?;
+    let outranked = jobs.first().map_or(&[][..], Job::outranked);
+    document.skipped = found.map_or_else(Vec::new, |found| found.skipped(outranked));
     delivery.give(
-        SweepAnswer::new(&common, rows, is_bare, reads),
-        |answer, medium| sweep(answer, medium == Medium::Terminal),
-        SweepAnswer::csv,
-        |answer| {
-            let source = found.map_or("arguments", |found| found.source.as_str());
-            let mut document = envelope(source, Answer::Sweep(Box::new(answer)))?;
-            let outranked = jobs.first().map_or(&[][..], Job::outranked);
-            document.skipped = found.map_or_else(Vec::new, |found| found.skipped(outranked));
-            Ok(document.json())
-        },
+        |medium| sweep(&answer, medium == Medium::Terminal),
+        || document.json(),
     )?;
     Ok(ExitCode::from(u8::from(failed > 0)))
 }

@@ -8,7 +8,7 @@ use units::ValueError;
 pub use flash::drive_file::{over_provisioning, page_bytes, preset};
 
 /// Maximum number of drive writes; more are likely a mistake.
-pub const PASSES_MAX: f64 = 1e6;
+const PASSES_MAX: f64 = 1e6;
 /// Allowed interval of a series, in hours.
 const INTERVAL_HOURS: RangeInclusive<u64> = 1..=168;
 
@@ -39,7 +39,7 @@ pub fn fill(text: &str) -> Result<f64, ValueError> {
     )
 }
 
-/// Parses a number of pages or page writes: above 0.
+/// Parses a number of pages: above 0.
 ///
 /// # Errors
 /// If the text is not such a value.

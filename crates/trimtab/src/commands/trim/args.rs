@@ -37,7 +37,7 @@ pub const LONG_ABOUT: &str = "Discard the free space of a mounted filesystem com
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown)]
 pub struct Trim {
     /// Mount points of the filesystems to trim
-    #[arg(value_name = "MOUNT", required_unless_present_any = ["all", "status", "restore_limits", "schema"])]
+    #[arg(value_name = "MOUNT", required_unless_present_any = ["all", "status", "schema"])]
     pub mounts: Vec<PathBuf>,
 
     /// Trim all writable local filesystems that support discards (requires --yes)
@@ -73,10 +73,6 @@ pub struct Trim {
     /// Maximum discard rate
     #[arg(long, value_name = "SIZE/s", value_parser = values::rate)]
     pub rate: Option<u64>,
-
-    /// Maximum size of a discard request (lowers discard_max_bytes of the drives during the pass)
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
-    pub max_request: Option<u64>,
 
     /// Allow indivisible steps that may lock free space for up to this long
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
@@ -121,10 +117,6 @@ pub struct Trim {
     /// Cancel the pass on MOUNT, running or stopped, and discard its progress
     #[arg(long, conflicts_with_all = ["all", "dry_run", "now", "restart"], requires = "mounts")]
     pub cancel: bool,
-
-    /// Only restore device limits left lowered by a pass that died (for a unit's ExecStopPost=)
-    #[arg(long, conflicts_with_all = ["mounts", "all", "dry_run", "now", "status", "cancel"])]
-    pub restore_limits: bool,
 
     #[command(flatten)]
     pub answer: AnswerArgs,

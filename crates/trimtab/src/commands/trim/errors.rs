@@ -130,7 +130,7 @@ pub fn unreadable(error: StateError) -> CommandError {
 }
 
 /// Why a session could not start; `resume` builds the commands in the hints.
-pub fn session_error(error: SessionError, resume: &ResumeCommand) -> CommandError {
+fn session_error(error: SessionError, resume: &ResumeCommand) -> CommandError {
     let hint = match error {
         SessionError::State {
             mount_point,
@@ -147,13 +147,6 @@ pub fn session_error(error: SessionError, resume: &ResumeCommand) -> CommandErro
         SessionError::Probe(_) => {
             "a trim that is not watched would be noticed; is the device node there?"
         }
-        SessionError::Limits(_) => {
-            "nothing is left lowered; the pass works without --max-request, too"
-        }
-        SessionError::Leftovers(_) if privilege::may_trim() => {
-            "the journal says what to write into queue/discard_max_bytes of which drive"
-        }
-        SessionError::Leftovers(_) => NEEDS_ROOT,
         SessionError::Unidentified { .. }
         | SessionError::Geometry { .. }
         | SessionError::Locks(_) => return CommandError::because(Kind::Environment, error),

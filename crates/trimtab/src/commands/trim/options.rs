@@ -84,12 +84,6 @@ impl Options {
             settings,
             accept_stall: duration(arguments.accept_stall, "accept_stall", &config.accept_stall)?,
             deadline: duration(arguments.deadline, "deadline", &config.deadline)?,
-            max_request_bytes: or(
-                arguments.max_request,
-                "max_request",
-                config.max_request.as_deref(),
-                values::size,
-            )?,
             probes: probes.iter().map(|probe| name_of(probe)).collect(),
             green_cluster: require_green.as_deref().map(name_of),
             state_dir: state_dir(arguments, config),
@@ -129,9 +123,6 @@ pub fn resume_command(arguments: &Trim, config: Option<&Path>) -> ResumeCommand 
     }
     if let Some(rate) = arguments.rate {
         resume.push("--rate", format!("{}/s", units::size::argument(rate)));
-    }
-    if let Some(bytes) = arguments.max_request {
-        resume.push("--max-request", units::size::argument(bytes));
     }
     if arguments.force {
         resume.push_flag("--force");
@@ -253,7 +244,7 @@ mod tests {
     fn every_option_that_makes_the_pass_is_given_again() {
         let line = "trimtab trim --state '/var/x y' --window 01:00-05:00 --window 13:00-14:00 \
                     --tz Europe/Berlin --deadline 1h30m --max-latency 5ms --accept-stall 2s \
-                    --rate 500MiB/s --max-request 16MiB --force --credentials-file /c --ca-file /a \
+                    --rate 500MiB/s --force --credentials-file /c --ca-file /a \
                     --probe http://localhost:9200/ --probe /bin/ask \
                     --require-green https://es1:9200 --restart --format json -o /x.json /data /other";
         let said = resume(line, "/my data");
@@ -289,7 +280,6 @@ mod tests {
         let config = TrimConfig {
             max_latency: Some("5ms".to_owned()),
             deadline: Some("2h".to_owned()),
-            max_request: Some("16MiB".to_owned()),
             window: vec!["01:00-05:00".to_owned()],
             tz: Some("europe/berlin".to_owned()),
             probe: vec!["ask it".to_owned()],
@@ -299,18 +289,15 @@ mod tests {
         let configured = resolved("trimtab trim /data", &config).unwrap();
         let request = &configured.request;
         assert_eq!(request.settings.max_latency, Some(Duration::from_millis(5)));
-        assert_eq!(request.max_request_bytes, Some(16 << 20));
         assert!(!request.windows.is_empty());
         assert_eq!(request.state_dir, Path::new("/configured"));
         assert_eq!(configured.probes, ["ask it"]);
         assert_eq!(request.probes, ["ask ..."]);
-        let flags = "trimtab trim --max-latency 7ms --max-request 1MiB --probe other --state /s \
-                     --now /data";
+        let flags = "trimtab trim --max-latency 7ms --probe other --state /s --now /data";
         let asked = resolved(flags, &config).unwrap();
         let request = &asked.request;
         assert_eq!(request.settings.max_latency, Some(Duration::from_millis(7)));
         assert_eq!(request.deadline, Some(Duration::from_hours(2)));
-        assert_eq!(request.max_request_bytes, Some(1 << 20));
         // --now outranks the configured windows.
         assert!(request.windows.is_empty() && request.now);
         assert_eq!(request.state_dir, Path::new("/s"));

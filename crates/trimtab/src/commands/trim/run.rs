@@ -9,7 +9,7 @@ use crate::arguments::{AccessArgs, SourceArgs};
 use crate::commands::{access, source};
 use crate::config::{Config, TrimConfig};
 use crate::error::{CommandError, Kind};
-use crate::helper::{FITRIM_HELPER, GUARDIAN_HELPER};
+use crate::helper::FITRIM_HELPER;
 use crate::output;
 use facts::{Finding, Host};
 use jiff::Timestamp;
@@ -28,7 +28,7 @@ use trim::pass::Ended;
 use trim::probe::Probe;
 use trim::request::{self, Request};
 use trim::resume::ResumeCommand;
-use trim::session::{self, ClusterState, HelperNames, Session, Surroundings};
+use trim::session::{ClusterState, HelperNames, Session, Surroundings};
 use trim::state::State;
 use trim::stop::Stop;
 use trim::{privilege, signals};
@@ -36,7 +36,6 @@ use units::escape;
 
 const HELPERS: HelperNames = HelperNames {
     trimmer: FITRIM_HELPER,
-    guardian: GUARDIAN_HELPER,
 };
 
 /// Runs `trimtab trim`. `config_path` is the path given with `--config`.
@@ -57,15 +56,13 @@ pub fn run(
     }
     let resume = options::resume_command(arguments, config_path);
     let new_output = |settings| Output::new(&arguments.answer, config.trim.format, quiet, settings);
-    if arguments.cancel || arguments.status || arguments.restore_limits {
+    if arguments.cancel || arguments.status {
         let mut output = new_output(Settings::default())?;
         let state_dir = options::state_dir(arguments, &config.trim);
         let done = if arguments.cancel {
             cancel(state_dir, arguments, config, &mut output)
-        } else if arguments.status {
-            show_status(state_dir, arguments, config, &resume, &mut output)
         } else {
-            restore_limits(&state_dir, &resume, &mut output)
+            show_status(state_dir, arguments, config, &resume, &mut output)
         };
         output.finish(done.is_err())?;
         return done;
@@ -165,19 +162,6 @@ fn cancel(
         .iter()
         .any(|request| request.outcome == trim::status::CancelOutcome::NothingThere);
     Ok(ExitCode::from(u8::from(missed)))
-}
-
-fn restore_limits(
-    state_dir: &Path,
-    resume: &ResumeCommand,
-    output: &mut Output<'_>,
-) -> Result<ExitCode, CommandError> {
-    let restored = session::restore_leftovers(state_dir, output)
-        .map_err(|error| errors::session_error(error, resume))?;
-    if restored == 0 {
-        output.remark("no limits were left lowered");
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A filesystem and the verdict whether it may be trimmed.
@@ -343,10 +327,7 @@ impl<'a> Call<'a> {
         };
         let stop = Stop::default();
         signals::listen(&stop).map_err(|error| environment("signal handlers", error))?;
-        let state_dir = self.request().state_dir.clone();
-        let state = State::open(state_dir.clone(), request::RUN_DIR.into())?;
-        session::restore_leftovers(&state_dir, output)
-            .map_err(|error| errors::session_error(error, self.resume))?;
+        let state = State::open(self.request().state_dir.clone(), request::RUN_DIR.into())?;
         let session = Session {
             host: self.host,
             request: self.request(),

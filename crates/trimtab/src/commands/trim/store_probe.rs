@@ -115,6 +115,11 @@ pub fn start<C: Clock + Clone + Send + 'static>(
     options: &StoreProbeOptions,
     clock: C,
 ) -> Result<StoreProbe, CommandError> {
+    launch(question(what, options)?, clock)
+}
+
+/// Probes once and waits for the result; returns what is asked from then on.
+fn question(what: &str, options: &StoreProbeOptions) -> Result<Question, CommandError> {
     let (ask, label, waiting_max): (Box<dyn Ask>, _, _) = if is_url(what) {
         let probe = UrlProbe::open(what, options)?;
         let label = probe.endpoint.to_string();
@@ -127,13 +132,19 @@ pub fn start<C: Clock + Clone + Send + 'static>(
         (Box::new(probe), label, 1)
     };
     let told = label.clone();
-    let question = Question {
+    Ok(Question {
         label,
         ask,
         waiting_max,
         requests_per_s: options.requests_per_s,
         warn: Box::new(move |reason| tracing::warn!("--probe {told}: {}", escape(reason))),
-    };
+    })
+}
+
+fn launch<C: Clock + Clone + Send + 'static>(
+    question: Question,
+    clock: C,
+) -> Result<StoreProbe, CommandError> {
     StoreProbe::start(question, clock).map_err(|error| {
         CommandError::because(Kind::Environment, error)
             .at("--probe: no thread")

@@ -9,11 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
-/// `discard_max_bytes` of the disks in these tests.
-pub const DISCARD_MAX_BYTES: u64 = 1 << 30;
-
 /// Slow enough to interrupt a pass over these disks.
-pub const SLOW: [&str; 2] = ["--rate", "6MiB/s"];
+const SLOW: [&str; 2] = ["--rate", "6MiB/s"];
 pub const FAST: [&str; 2] = ["--rate", "1GiB/s"];
 
 /// A loop device; detached when dropped.
@@ -24,17 +21,9 @@ pub struct Loop {
 impl Loop {
     pub fn over(file: &Path) -> Self {
         let file = file.display().to_string();
-        let disk = Self {
+        Self {
             device: tool("losetup", &["--find", "--show", "--partscan", &file]),
-        };
-        // A loop device keeps the limit set by its previous user. This value differs from the
-        // default and from what a pass writes.
-        fs::write(disk.limit(), DISCARD_MAX_BYTES.to_string()).unwrap();
-        disk
-    }
-
-    pub fn limit(&self) -> String {
-        format!("/sys/block/{}/queue/discard_max_bytes", self.name())
+        }
     }
 
     /// Creates a fully allocated file in `directory` as the backing file.
@@ -49,14 +38,6 @@ impl Loop {
 
     pub fn name(&self) -> &str {
         self.device.trim_start_matches("/dev/")
-    }
-
-    pub fn max_bytes(&self) -> u64 {
-        fs::read_to_string(self.limit())
-            .unwrap()
-            .trim()
-            .parse()
-            .unwrap()
     }
 
     /// Detaches now, before the device name can be reused.
@@ -124,7 +105,7 @@ pub struct Pass {
     pub err: PathBuf,
 }
 
-pub fn arguments<'a>(mounts: &[&'a str], state: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+fn arguments<'a>(mounts: &[&'a str], state: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let state = state.to_str().unwrap();
     let mut all = vec!["trim"];
     all.extend_from_slice(mounts);
@@ -136,10 +117,10 @@ pub fn arguments<'a>(mounts: &[&'a str], state: &'a Path, more: &[&'a str]) -> V
 }
 
 impl Pass {
-    pub fn start(directory: &Path, mounts: &[&str], state: &Path, more: &[&str]) -> Self {
+    fn start(directory: &Path, mount: &str, state: &Path) -> Self {
         let (out, err) = (directory.join("pass.jsonl"), directory.join("pass.err"));
         let child = trimtab()
-            .args(arguments(mounts, state, more))
+            .args(arguments(&[mount], state, &SLOW))
             .stdout(File::create(&out).unwrap())
             .stderr(File::create(&err).unwrap())
             .spawn()
@@ -148,8 +129,8 @@ impl Pass {
     }
 
     /// Starts a slow pass and waits until it has made three steps.
-    pub fn under_way(directory: &Path, mount: &str, state: &Path, more: &[&str]) -> Self {
-        let mut pass = Self::start(directory, &[mount], state, &[&SLOW, more].concat());
+    pub fn under_way(directory: &Path, mount: &str, state: &Path) -> Self {
+        let mut pass = Self::start(directory, mount, state);
         pass.wait_for("three steps", |pass| pass.of_type("step").len() >= 3);
         pass
     }
@@ -312,8 +293,8 @@ impl Fixture {
         self.directory.path()
     }
 
-    pub fn under_way(&self, more: &[&str]) -> Pass {
-        Pass::under_way(self.path(), self.mount.path(), &self.state, more)
+    pub fn under_way(&self) -> Pass {
+        Pass::under_way(self.path(), self.mount.path(), &self.state)
     }
 
     /// Unmounts without `MNT_DETACH` and without a retry: a pause must not keep the filesystem

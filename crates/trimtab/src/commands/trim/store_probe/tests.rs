@@ -3,8 +3,8 @@
 use super::*;
 use bounded_http::testing::{Answer, Server};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use trim::clock::SystemClock;
 use trim::probe::{Probe, Reading};
@@ -30,9 +30,20 @@ fn refused(what: &str, options: &StoreProbeOptions) -> CommandError {
     error
 }
 
-/// Message of the last failure.
-fn told(probe: &StoreProbe) -> Option<String> {
-    probe.last_failure()
+/// The last warning.
+type Told = Arc<Mutex<Option<String>>>;
+
+/// Starts a probe and keeps its last warning. The probe's threads hold it, too, until they end.
+fn start_told(what: &str, options: &StoreProbeOptions) -> (StoreProbe, Told) {
+    let told = Told::default();
+    let kept = Arc::clone(&told);
+    let mut question = question(what, options).unwrap();
+    question.warn = Box::new(move |reason| *kept.lock().unwrap() = Some(reason.to_owned()));
+    (launch(question, SystemClock::start()).unwrap(), told)
+}
+
+fn words(told: &Told) -> String {
+    told.lock().unwrap().clone().unwrap()
 }
 
 /// Drains readings until one matches.
@@ -77,11 +88,11 @@ fn a_url_is_told_from_a_command() {
 fn a_url_gives_readings_with_the_servers_latency() {
     let pause = Duration::from_millis(30);
     let server = Server::start(move |_| Answer::Slow(pause, Box::new(Answer::ok("{}"))));
-    let mut probe = start(&server.url("/_search?q=secret"));
+    let (mut probe, told) = start_told(&server.url("/_search?q=secret"), &options());
     assert_eq!(probe.label(), server.url("/_search?..."));
     let reading = wait_for(&mut probe, |reading| !reading.pending);
     assert!(!reading.failed && reading.latency >= pause, "{reading:?}");
-    assert_eq!(told(&probe), None);
+    assert_eq!(*told.lock().unwrap(), None);
     assert!(server.requests()[0].starts_with("GET /_search?q=secret "));
 }
 
@@ -98,10 +109,10 @@ fn a_bad_status_is_a_failed_reading_and_its_words_are_kept() {
             }
         }
     });
-    let mut probe = start(&server.url("/"));
+    let (mut probe, told) = start_told(&server.url("/"), &options());
     broken.store(true, Ordering::Relaxed);
     wait_for(&mut probe, |reading| reading.failed);
-    let words = told(&probe).unwrap();
+    let words = words(&told);
     assert!(words.ends_with("status 503: no master"), "{words}");
     drop(server);
     wait_for(&mut probe, |reading| reading.failed);
@@ -153,10 +164,10 @@ fn an_answer_beyond_the_time_limit_has_failed() {
         time_limit: Duration::from_millis(200),
         ..options()
     };
-    let mut probe = super::start(&server.url("/"), &options, SystemClock::start()).unwrap();
+    let (mut probe, told) = start_told(&server.url("/"), &options);
     let reading = wait_for(&mut probe, |reading| reading.failed);
     assert!(reading.latency >= Duration::from_millis(150), "{reading:?}");
-    assert!(told(&probe).unwrap().contains("not done within 200ms"));
+    assert!(words(&told).contains("not done within 200ms"));
 }
 
 #[test]
@@ -176,13 +187,12 @@ fn a_dropped_probe_stops_without_waiting() {
         time_limit: Duration::from_hours(1),
         ..options()
     };
-    let mut probe = super::start(&server.url("/"), &options, SystemClock::start()).unwrap();
+    let (mut probe, told) = start_told(&server.url("/"), &options);
     silent.store(true, Ordering::Relaxed);
     wait_for(&mut probe, |reading| reading.pending);
-    let threads = probe.threads();
     drop(probe);
     // The threads end although their responses never arrived.
-    wait_until("threads remain", || threads.have_ended());
+    wait_until("threads remain", || Arc::strong_count(&told) == 1);
 }
 
 #[test]
@@ -294,12 +304,11 @@ fn a_command_beyond_its_time_is_killed_with_all_it_started() {
         time_limit: Duration::from_millis(500),
         ..options()
     };
-    let mut probe = super::start(&script, &options, SystemClock::start()).unwrap();
+    let (mut probe, told) = start_told(&script, &options);
     std::fs::write(directory.path().join("hang"), "").unwrap();
     let reading = wait_for(&mut probe, |reading| reading.failed);
     assert!(reading.latency >= options.time_limit, "{reading:?}");
-    let words = told(&probe).unwrap();
-    assert_eq!(words, "killed: not done within 500ms");
+    assert_eq!(words(&told), "killed: not done within 500ms");
     std::fs::remove_file(directory.path().join("hang")).unwrap();
     wait_until("the program's child lives", || is_gone(directory.path()));
     // The probe continues.
@@ -309,16 +318,15 @@ fn a_command_beyond_its_time_is_killed_with_all_it_started() {
 #[test]
 fn a_dropped_probe_kills_its_command() {
     let (directory, script) = hanging();
-    let mut probe = start(&script);
+    let (mut probe, told) = start_told(&script, &options());
     std::fs::write(directory.path().join("hang"), "").unwrap();
     wait_until("the program was not started", || {
         directory.path().join("pid").exists()
     });
     wait_for(&mut probe, |reading| reading.pending);
-    let threads = probe.threads();
     drop(probe);
     wait_until("the program's child lives", || is_gone(directory.path()));
-    wait_until("threads remain", || threads.have_ended());
+    wait_until("threads remain", || Arc::strong_count(&told) == 1);
 }
 
 #[test]

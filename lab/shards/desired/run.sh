@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
-# Drives the allocation service of a real Elasticsearch: reads and writes lines of JSON, described in
-# src/Driver.java for 7.4.0 and in desired/common/DesiredDriver.java for versions with a desired balance.
+# Drives the master of a real Elasticsearch with a desired balance: reads and writes lines of JSON, described
+# in common/DesiredDriver.java.
 #
-#   lab/shards/run.sh            compiles the driver if its source is newer, and runs it
-#   lab/shards/run.sh --build    only compiles it
+#   lab/shards/desired/run.sh VERSION            compiles the driver if its source is newer, and runs it
+#   lab/shards/desired/run.sh VERSION --build    only compiles it
+#
+# VERSION is 8.19.12 or 9.2.0.
 #
 # The jars are fetched through Maven as configured on this machine, and cached in
 # ${TRIMTAB_CACHE:-~/.cache/trimtab}/shards. Exit code 77: they are unavailable, and the last line says
 # why.
 #
 #   HEAP     heap size of the JVM: 1g
-#   VERSION  7.4.0, or 8.19.12 or 9.2.0
-#   SALT     the order of Java's immutable maps and sets, which 8.19.12 and 9.2.0 follow: 1
+#   SALT     the order of Java's immutable maps and sets, which the servers follow: 1
 set -euo pipefail
 cd "$(dirname "$0")"
-VERSION=${VERSION:-7.4.0}
+version=$1
 # shellcheck source=lab/shards/jars.sh
-. ./jars.sh
+. ../jars.sh
 cache=$server_jars
 
 skip() {
@@ -28,12 +29,11 @@ die() {
     exit 2
 }
 
-# Sources, the class to run, and the Java release that the version needs.
-case $VERSION in
-7.4.0) sources=(src) main=Driver release=11 ;;
-8.19.*) sources=(src/Json.java desired/common desired/8.19) main=DesiredDriver release=17 ;;
-9.2.*) sources=(src/Json.java desired/common desired/9.2) main=DesiredDriver release=21 ;;
-*) die "there is no driver for $VERSION" ;;
+# Sources, and the Java release that the version needs.
+case $version in
+8.19.*) sources=(common 8.19) release=17 ;;
+9.2.*) sources=(common 9.2) release=21 ;;
+*) die "there is no driver for $version" ;;
 esac
 
 # 9.2 asserts that limits of recoveries are above 0.
@@ -66,17 +66,16 @@ compile() {
 }
 
 java=$(java_home) || skip "a JDK of release $release or later is missing (Debian package default-jdk-headless)"
-jars=$(jars "$VERSION") || exit
+jars=$(jars "$version") || exit
 # Of two concurrent runs, the second waits.
 exec 9>"$cache/.lock"
 flock 9
 compile
 exec 9>&-
-[ "${1:-}" != --build ] || exit 0
-# Server assertions detect states that the server would never produce. The bit mixer gives hppc's hash
-# maps a reproducible order. A single thread works for a few minutes at most, so the optimizing compiler
-# does not pay off.
+[ "${2:-}" != --build ] || exit 0
+# Server assertions detect states that the server would never produce. A single thread works for a few
+# minutes at most, so the optimizing compiler does not pay off.
 exec "$java/bin/java" -Xmx"${HEAP:-1g}" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
-    -ea:org.elasticsearch... "${unchecked[@]}" -Dhppc.bitmixer=DETERMINISTIC -Dorg.apache.logging.log4j.simplelog.StatusLogger.level=OFF \
+    -ea:org.elasticsearch... "${unchecked[@]}" -Dorg.apache.logging.log4j.simplelog.StatusLogger.level=OFF \
     -Dlog4j2.level=OFF -Dlog4j2.disable.jmx=true \
-    -cp "$classes:$jars/*" "$main" "${SALT:-1}"
+    -cp "$classes:$jars/*" DesiredDriver "${SALT:-1}"

@@ -3,9 +3,11 @@
 //!
 //! `cargo run -p shards --example fit -- crates/shards/data/measured.csv`
 
-use shards::cost::fit::{
-    Fitted, HeldBack, Measured, fit_all, hold_back, read_csv, shortest, worst_factor,
-};
+mod fitting;
+#[cfg(test)]
+mod tests;
+
+use fitting::{Fitted, HeldBack, Measured, fit_all, hold_back, read_csv, shortest, worst_factor};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -1,47 +1,17 @@
-//! Queries that deciders make about the copies on a node.
+//! Bytes that copies on the move take from a disk, or leave on it.
 
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::deciders::{Arriving, Rules, expected_size_bytes};
-use crate::model::{Cluster, ClusterInfo, IndexIndex, NodeIndex, PathIndex};
+use crate::model::{Cluster, ClusterInfo, PathIndex};
 use crate::nodes::{CopyIndex, RoutingNodes};
 
 /// One of a node's data paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disk {
+pub(crate) enum Disk {
     /// The path with the least free space, which decides whether copies may stay.
     Least,
     /// The path with the most free space, which decides whether copies may be added.
     Most,
-}
-
-/// Counts and sums over the copies on a node.
-pub trait Sums {
-    /// Bytes that relocations will take from a disk (`sizeOfRelocatingShards`): the arriving copies,
-    /// except those on another path, and for [`Disk::Least`] minus the copies leaving this path. Copies
-    /// of unknown size count as 0.
-    fn relocating_bytes(
-        &self,
-        cluster: &Cluster,
-        nodes: &RoutingNodes,
-        node: NodeIndex,
-        disk: Disk,
-        path: Option<PathIndex>,
-    ) -> i64;
-
-    /// Number of copies on the node that are not moving away.
-    fn owned(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32;
-
-    /// Number of copies of one index on the node that are not moving away.
-    fn owned_of_index(
-        &self,
-        cluster: &Cluster,
-        nodes: &RoutingNodes,
-        node: NodeIndex,
-        index: IndexIndex,
-    ) -> u32;
-
-    /// Number of primaries recovering on the node, not counting relocations.
-    fn initial_primaries(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32;
 }
 
 /// Bytes that a recovering copy will take from the disk of this path. A copy on an unknown path is taken to be

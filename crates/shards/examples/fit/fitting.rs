@@ -1,44 +1,17 @@
-//! Fits the coefficients of the cost model to measured times.
-//!
-//! `t = a + b x + b' max(0, x - 6,000) + d i m + (c near + c' far) n^2 / m`, with n copies of s shards in
-//! the routing table, x = (n + s) / 2, i indices and m data nodes:
-//! - `a + b x`: routing nodes and tables are rebuilt from all copies; each copy is an object, and so is
-//!   each shard's table of copies. Objects beyond [`COPIES_NEAR`] do not fit into the processor's
-//!   second-level cache and cost more (`b'`). Without replicas x is n.
-//! - `d i m`: for each index the balancer weighs each node and queries the deciders about it.
-//! - `n^2 / m`, up to 7.5: for each copy, its node's list of n/m copies is walked. A step of the walk
-//!   costs `c` if the next copy is near in memory and `c'` if it is not: [`far_share`].
+//! Fits the coefficients of the cost model ([`shards::cost::Fit`]) to measured times.
 //!
 //! For every version that walks, the first four coefficients are those of [`BASE`], which does the same
 //! work without the walk. Coefficients are never negative. The fit minimizes the sum of squared
 //! *relative* errors, so that small and large clusters count equally.
 
-use super::{Step, scans};
+use shards::cost::{Fit, Size, Step, TERMS, terms};
+use shards::profile::PROFILES;
 
 /// The version whose coefficients are used for versions that walk, apart from the walk itself.
 pub const BASE: &str = "7.6.0";
 
-/// Objects (copies and their shards' tables) that fit into the second-level cache (1 MiB).
-const COPIES_NEAR: f64 = 6_000.0;
-/// Length of the longest node list that stays in the cache from one walk to the next; a list twice as
-/// long is evicted completely.
-const LIST_NEAR: f64 = 1_500.0;
-/// Lists are built in index order, so with this many nodes the next copy of the same node is a memory
-/// page (4 KiB) away and is not prefetched.
-const NODES_FAR: f64 = 60.0;
-
-/// Inputs of the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Size {
-    /// Copies in the routing table.
-    pub copies: u64,
-    /// Shards in the routing table; a primary and its replicas count as one.
-    pub shards: u64,
-    /// Indices in the routing table.
-    pub indices: u64,
-    /// Data nodes.
-    pub nodes: u32,
-}
+/// Positions of the walk's coefficients, the last ones.
+const WALK: [usize; 2] = [4, 5];
 
 /// One row of the measurements: the time of one step on one cluster.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +99,9 @@ pub fn read_csv(text: &str) -> Result<Vec<Measured>, MeasuredError> {
         let by_index = u64::from(number(primaries, 1, "primaries, at least 1")?) * by_shard;
         rows.push(Measured {
             version: version.to_owned(),
-            step: Step::from_name(step)
+            step: Step::ALL
+                .into_iter()
+                .find(|known| known.name() == step)
                 .ok_or_else(|| error(at, "reroute, create, start or delete", step))?,
             size: Size {
                 copies,
@@ -161,115 +136,6 @@ pub fn shortest(rows: &[Measured]) -> Vec<Measured> {
         }
     }
     found
-}
-
-/// Coefficients for one step of one version.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Fit {
-    /// Milliseconds, independent of size.
-    pub fixed_ms: f64,
-    /// Milliseconds per thousand objects, where copies and shards count half each.
-    pub per_thousand_ms: f64,
-    /// Additional milliseconds per thousand objects beyond the cache size.
-    pub per_thousand_far_ms: f64,
-    /// Milliseconds per thousand pairs of an index and a node.
-    pub per_thousand_pairs_ms: f64,
-    /// Milliseconds per million of copies squared over nodes, for lists near in memory.
-    pub walk_ms: f64,
-    /// The same for lists that are not near in memory.
-    pub walk_far_ms: f64,
-}
-
-/// Number of coefficients.
-const TERMS: usize = 6;
-/// Positions of the walk's coefficients, the last ones.
-const WALK: [usize; 2] = [4, 5];
-
-impl Fit {
-    fn of(coefficients: [f64; TERMS]) -> Self {
-        let [fixed, near, far, pairs, walk, walk_far] = coefficients;
-        Self {
-            fixed_ms: fixed,
-            per_thousand_ms: near,
-            per_thousand_far_ms: far,
-            per_thousand_pairs_ms: pairs,
-            walk_ms: walk,
-            walk_far_ms: walk_far,
-        }
-    }
-
-    /// All coefficients, in the order of the formula.
-    pub fn coefficients(&self) -> [f64; TERMS] {
-        [
-            self.fixed_ms,
-            self.per_thousand_ms,
-            self.per_thousand_far_ms,
-            self.per_thousand_pairs_ms,
-            self.walk_ms,
-            self.walk_far_ms,
-        ]
-    }
-
-    /// The coefficients without the walk.
-    #[must_use]
-    pub(crate) fn without_walk(&self) -> Self {
-        Self {
-            walk_ms: 0.0,
-            walk_far_ms: 0.0,
-            ..*self
-        }
-    }
-
-    /// The sum of two steps executed one after the other.
-    #[must_use]
-    fn then(&self, other: &Self) -> Self {
-        let (mut sum, other) = (self.coefficients(), other.coefficients());
-        for (term, more) in sum.iter_mut().zip(other) {
-            *term += more;
-        }
-        Self::of(sum)
-    }
-
-    /// Predicted time for a cluster of this size, milliseconds.
-    pub fn ms(&self, size: Size) -> f64 {
-        let terms = terms(size);
-        let products = terms.iter().zip(self.coefficients());
-        products.map(|(term, coefficient)| term * coefficient).sum()
-    }
-}
-
-/// Share of a walk's steps whose next copy is not near in memory, from 0 to 1: none for short lists on
-/// few nodes, all if a list is twice [`LIST_NEAR`] long or copies are a page apart ([`NODES_FAR`]).
-fn far_share(copies: f64, nodes: f64) -> f64 {
-    let long = (copies / nodes / LIST_NEAR - 1.0).clamp(0.0, 1.0);
-    let apart = (nodes / NODES_FAR).min(1.0);
-    1.0 - (1.0 - long) * (1.0 - apart)
-}
-
-/// Factors that the coefficients are multiplied by.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "copies and indices are far below 2^53"
-)]
-fn terms(size: Size) -> [f64; TERMS] {
-    let (copies, indices) = (size.copies as f64, size.indices as f64);
-    let nodes = f64::from(size.nodes.max(1));
-    // With one data node the disk decider says yes before it sums anything up.
-    let walk = if size.nodes < 2 {
-        0.0
-    } else {
-        copies / 1e3 * (copies / 1e3) / nodes
-    };
-    let far = far_share(copies, nodes);
-    let objects = f64::midpoint(copies, size.shards as f64);
-    [
-        1.0,
-        objects / 1e3,
-        (objects - COPIES_NEAR).max(0.0) / 1e3,
-        indices * nodes / 1e3,
-        walk * (1.0 - far),
-        walk * far,
-    ]
 }
 
 /// Fitted coefficients for one step of one version.
@@ -313,9 +179,28 @@ fn fit_one(rows: &[Measured], version: &str, step: Step) -> Option<Fit> {
     let mut base = fit_one(rows, BASE, step)?;
     if step == Step::Start {
         // If a version walks when copies start, the reroute is part of that step.
-        base = base.then(&fit_one(rows, BASE, Step::Reroute)?);
+        base = then(&base, &fit_one(rows, BASE, Step::Reroute)?);
     }
     best(&of, &base, &WALK)
+}
+
+/// The sum of two steps executed one after the other.
+fn then(one: &Fit, other: &Fit) -> Fit {
+    let (mut sum, other) = (one.coefficients(), other.coefficients());
+    for (term, more) in sum.iter_mut().zip(other) {
+        *term += more;
+    }
+    Fit::of(sum)
+}
+
+/// Whether a step of a measured version walks the nodes' copies, so that its time includes these terms.
+fn scans(measured: &str, step: Step) -> bool {
+    let mut standing_on = PROFILES
+        .iter()
+        .filter(|profile| profile.measured == measured);
+    standing_on.clone().any(|profile| profile.scans)
+        // If the reroute is a separate task, starting copies does not consult any decider.
+        && (step != Step::Start || standing_on.all(|profile| !profile.follow_up_reroute))
 }
 
 /// Best coefficients for the `free` terms, with the `known` ones held fixed. `None` without rows.
@@ -335,7 +220,7 @@ fn best(rows: &[&Measured], known: &Fit, free: &[usize]) -> Option<Fit> {
         let Some(more) = least_squares(rows, known, &choice) else {
             continue;
         };
-        let fit = known.then(&more);
+        let fit = then(known, &more);
         let error: f64 = rows
             .iter()
             .map(|row| (fit.ms(row.size) / row.cpu_ms - 1.0).powi(2))
@@ -447,6 +332,3 @@ pub fn hold_back(rows: &[Measured]) -> Vec<HeldBack> {
 pub fn worst_factor<'a>(held: impl IntoIterator<Item = &'a HeldBack>) -> Option<f64> {
     held.into_iter().map(HeldBack::factor).reduce(f64::max)
 }
-
-#[cfg(test)]
-mod tests;

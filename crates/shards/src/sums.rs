@@ -1,20 +1,28 @@
-//! Maintains counts and sums per node, updated from the log of changes.
+//! Counts of a node's copies and their bytes in transit, as the deciders ask for them. They are kept per
+//! node, and updated from the log of changes.
+//!
+//! From 6.8 to 7.5 the server walks all copies of a node for each of these questions instead, which makes
+//! a round quadratic in the copies per node.
 //!
 //! Initializing, relocating and starting a copy update the sums by a difference. Any other change to a
 //! node's copies (failures, promotions) invalidates its sums, which are recomputed on the next query;
 //! such changes happen before the queries of a round, not between them.
 
+mod transit;
+
+pub(crate) use transit::Disk;
+
 use std::cell::RefCell;
 
-use super::sums::{Disk, Sums, arriving_bytes, leaving_path};
 use crate::copy::ShardCopy;
 use crate::deciders::{Rules, expected_size_bytes};
 use crate::model::{Cluster, IndexIndex, NodeIndex, PathIndex, ShardId};
 use crate::nodes::{Change, CopyIndex, RoutingNodes};
+use transit::{arriving_bytes, leaving_path};
 
 /// Cached counts and sums, valid for one [`RoutingNodes`] and one reading of the disks.
 #[derive(Debug, Default)]
-pub struct Incremental(RefCell<Cache>);
+pub(crate) struct Sums(RefCell<Cache>);
 
 #[derive(Debug, Default)]
 struct Cache {
@@ -149,7 +157,7 @@ impl Cache {
     }
 }
 
-impl Incremental {
+impl Sums {
     /// Processes the remaining log of a round before it is cleared.
     pub(crate) fn end_round(&self, nodes: &RoutingNodes) {
         let mut kept = self.0.borrow_mut();
@@ -164,16 +172,10 @@ impl Incremental {
         }
     }
 
-    /// Accounts for a started copy that disappeared without a log entry because its index was deleted.
-    pub(crate) fn dropped(&self, node: NodeIndex) {
-        if let Some(sums) = self.0.borrow_mut().sums(Some(node)) {
-            sums.owned -= 1;
-        }
-    }
-}
-
-impl Sums for Incremental {
-    fn relocating_bytes(
+    /// Bytes that relocations will take from a disk (`sizeOfRelocatingShards`): the arriving copies,
+    /// except those on another path, and for [`Disk::Least`] minus the copies leaving this path. Copies
+    /// of unknown size count as 0.
+    pub(crate) fn relocating_bytes(
         &self,
         cluster: &Cluster,
         nodes: &RoutingNodes,
@@ -191,12 +193,13 @@ impl Sums for Incremental {
         })
     }
 
-    fn owned(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32 {
+    /// Number of copies on the node that are not moving away.
+    pub(crate) fn owned(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32 {
         self.0.borrow_mut().node(nodes, node).owned
     }
 
-    fn owned_of_index(
-        &self,
+    /// Number of copies of one index on the node that are not moving away.
+    pub(crate) fn owned_of_index(
         cluster: &Cluster,
         nodes: &RoutingNodes,
         node: NodeIndex,
@@ -210,7 +213,8 @@ impl Sums for Incremental {
         u32::try_from(held.count()).unwrap_or(u32::MAX)
     }
 
-    fn initial_primaries(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32 {
+    /// Number of primaries recovering on the node, not counting relocations.
+    pub(crate) fn initial_primaries(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32 {
         self.0.borrow_mut().node(nodes, node).initial_primaries
     }
 }
@@ -238,3 +242,6 @@ fn bytes(
     }
     bytes
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

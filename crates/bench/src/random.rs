@@ -1,4 +1,4 @@
-//! The seeded random numbers of documents, parameters and planned starts.
+//! The seeded random numbers of documents, parameters, planned starts and bootstraps.
 
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -30,6 +30,11 @@ impl Random {
         mixed(seed ^ mixed(hash))
     }
 
+    /// Creates the generator of one bootstrap of a seed.
+    pub(crate) fn numbered(seed: u64, number: u64) -> Self {
+        Self::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
@@ -51,6 +56,29 @@ impl Random {
     #[allow(clippy::cast_precision_loss)] // 53 bits are what an f64 holds
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Returns a number uniformly distributed in (0, 1).
+    #[allow(clippy::cast_precision_loss)] // 53 bits are what an f64 holds
+    pub(crate) fn inner_unit(&mut self) -> f64 {
+        ((self.bits() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Returns a normally distributed number, from [`Self::inner_unit`].
+    #[cfg(test)]
+    pub(crate) fn inner_normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.inner_unit().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.inner_unit()).cos()
+    }
+
+    /// Returns an index below `bound`, which is not 0; the bias is below `bound / 2^53`.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss
+    )] // 0 or more, and below `bound`
+    pub(crate) fn index(&mut self, bound: usize) -> usize {
+        ((self.inner_unit() * bound as f64) as usize).min(bound - 1)
     }
 
     /// Returns an exponentially distributed number with mean 1, by inversion.
