@@ -10,9 +10,13 @@ for host in lab/hosts/*.tar.zst; do
     name=$(basename "$host" .tar.zst)
     mkdir -p "$work/$name"
     tar -C "$work/$name" --zstd -xf "$host" --strip-components=1 root
-    qemu-aarch64-static "$1" check --root "$work/$name" --exit-zero --format json >"$work/foreign"
-    "$2" check --root "$work/$name" --exit-zero --format json >"$work/native"
+    # Recorded hosts without a store leave rules nothing to look at, which is exit code 2: the same for both.
+    foreign=0 native=0
+    qemu-aarch64-static "$1" check --root "$work/$name" --format json >"$work/foreign" 2>"$work/said" || foreign=$?
+    "$2" check --root "$work/$name" --format json >"$work/native" 2>"$work/said" || native=$?
+    [ "$foreign" = "$native" ] || { cat "$work/said" && exit 1; }
     grep -q '"rule"' "$work/native"
-    cmp "$work/foreign" "$work/native"
+    # When a tree was read is the clock's own.
+    diff <(grep -v '"read_at"' "$work/foreign") <(grep -v '"read_at"' "$work/native")
 done
 ok "$(find lab/hosts -name '*.tar.zst' | wc -l) recorded hosts: the same JSON from aarch64 and from this machine"
