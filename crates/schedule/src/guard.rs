@@ -1,15 +1,15 @@
 //! Which starts of a job pass what it asks the clock first: `[ $(date +%d) -le 7 ] && ...`.
 //!
-//! `date`, `test` and what divides a date are followed as GNU's and bash's behave in the C locale. A
-//! program's own answer is not known, so conditions are evaluated in three values.
+//! `date`, `test`, `expr` and the shell's arithmetic are followed as GNU's and bash's behave in the C
+//! locale. A program's own answer is not known, so conditions are evaluated in three values.
 
 mod date;
+mod sum;
 
-use self::date::NoValue;
 use crate::conditions::Conditions;
 use crate::window::{SECOND_US, Window, Windows};
 use crate::zone::{Clock, parse_zone};
-use facts::host::{ClockCondition, ClockOperator, ClockValue, Guard, Job};
+use facts::host::{ClockCondition, ClockText, Guard, Job};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -23,6 +23,17 @@ pub(crate) enum Passes {
     Yes,
     No,
     Perhaps,
+}
+
+/// Why a condition has no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NoValue {
+    /// It cannot be told.
+    Unknown,
+    /// It is no number: `test` and `expr` fail, and the shell goes on.
+    NoNumber,
+    /// The shell ends with an error: `$((09 % 2))`.
+    Stops,
 }
 
 /// The guards of a job.
@@ -131,11 +142,15 @@ impl Gate {
         zone: Option<&str>,
     ) -> Result<bool, NoValue> {
         match condition {
-            ClockCondition::Compare(left, operator, right) => {
-                match self.compare(left, *operator, right, at_s, zone) {
-                    Err(NoValue::NoNumber) => Ok(false),
-                    holds => holds,
-                }
+            ClockCondition::Nonzero(sum) => match self.sum(sum, at_s, zone) {
+                Ok(value) => Ok(value != 0),
+                Err(NoValue::NoNumber) => Ok(false),
+                Err(why) => Err(why),
+            },
+            ClockCondition::Same(left, right) => {
+                // Unquoted, the space in front of ` 7` (`%e`) is none of the text.
+                Ok(self.text_of(left, at_s, zone)?.trim()
+                    == self.text_of(right, at_s, zone)?.trim())
             }
             ClockCondition::Not(inner) => self.holds(inner, at_s, zone).map(|holds| !holds),
             ClockCondition::All(each) => self.first_of(each, false, at_s, zone),
@@ -165,35 +180,42 @@ impl Gate {
         otherwise
     }
 
-    fn compare(
+    fn text_of(
         &mut self,
-        left: &ClockValue,
-        operator: ClockOperator,
-        right: &ClockValue,
+        text: &ClockText,
         at_s: i64,
         zone: Option<&str>,
-    ) -> Result<bool, NoValue> {
-        let clock = self.clock_of(zone)?;
-        if operator == ClockOperator::Same {
-            let mut text = |value: &ClockValue| match value {
-                ClockValue::Literal(text) => Ok(text.clone()),
-                ClockValue::Date(date) => date::text(date, at_s, clock),
-            };
-            return Ok(text(left)? == text(right)?);
+    ) -> Result<String, NoValue> {
+        match text {
+            ClockText::Literal(text) => Ok(text.clone()),
+            ClockText::Joined(each) => {
+                let mut whole = String::new();
+                for one in each {
+                    whole.push_str(&self.text_of(one, at_s, zone)?);
+                }
+                Ok(whole)
+            }
+            ClockText::Arithmetic(sum) => match self.sum(sum, at_s, zone) {
+                Ok(value) => Ok(value.to_string()),
+                Err(NoValue::NoNumber) => Err(NoValue::Stops),
+                Err(why) => Err(why),
+            },
+            // `expr` writes its complaint elsewhere.
+            ClockText::Expr(sum) => match self.sum(sum, at_s, zone) {
+                Ok(value) => Ok(value.to_string()),
+                Err(NoValue::NoNumber) => Ok(String::new()),
+                Err(why) => Err(why),
+            },
+            ClockText::Date {
+                format,
+                days,
+                seconds,
+                zone: own,
+            } => {
+                let clock = self.clock_of(own.as_deref().or(zone))?;
+                date::text(format, at_s, *days, *seconds, clock).ok_or(NoValue::Unknown)
+            }
         }
-        let mut number = |value: &ClockValue| match value {
-            ClockValue::Literal(text) => text.parse::<i64>().map_err(|_| NoValue::NoNumber),
-            ClockValue::Date(date) => date::number(date, at_s, clock),
-        };
-        let (left, right) = (number(left)?, number(right)?);
-        Ok(match operator {
-            ClockOperator::Same | ClockOperator::Equal => left == right,
-            ClockOperator::Unequal => left != right,
-            ClockOperator::Less => left < right,
-            ClockOperator::LessOrEqual => left <= right,
-            ClockOperator::Greater => left > right,
-            ClockOperator::GreaterOrEqual => left >= right,
-        })
     }
 
     fn clock_of(&mut self, zone: Option<&str>) -> Result<&mut Clock, NoValue> {

@@ -20,8 +20,10 @@ pub struct Guard {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockCondition {
-    /// `[ A -le B ]`, `[ A = B ]`.
-    Compare(ClockValue, ClockOperator, ClockValue),
+    /// `(( ... ))`, `expr ...`, `[ A -le B ]`.
+    Nonzero(ClockSum),
+    /// `[ A = B ]`.
+    Same(ClockText, ClockText),
     /// `! ...`.
     Not(Box<Self>),
     /// `... && ...`.
@@ -32,61 +34,73 @@ pub enum ClockCondition {
     Unknown,
 }
 
-/// What is compared.
+/// A text that depends on the clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ClockValue {
+pub enum ClockText {
     /// Literal text.
     Literal(String),
-    /// `$(date ...)`, and what is done with it.
-    Date(ClockDate),
+    /// `$(date +FORMAT)`.
+    Date {
+        /// The format without its plus sign.
+        format: String,
+        /// `-d tomorrow`: days added.
+        days: i64,
+        /// `-d '2 hours ago'`: seconds added.
+        seconds: i64,
+        /// `TZ=` in front of it, or `UTC` for `-u`.
+        zone: Option<String>,
+    },
+    /// `$(( ... ))`.
+    Arithmetic(Box<ClockSum>),
+    /// `$(expr ...)`.
+    Expr(Box<ClockSum>),
+    /// Parts that stand side by side: `10#$(date +%V)`.
+    Joined(Vec<Self>),
 }
 
-/// `$(date +FORMAT)`, or a whole number made of it.
+/// A whole number that depends on the clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClockDate {
-    /// The format without its plus sign.
-    pub format: String,
-    /// `-d tomorrow`: days added.
-    pub days: i64,
-    /// What `expr` or `$(( ))` does with it, in this order.
-    pub steps: Vec<(ClockStep, i64)>,
-    /// Whether it is read as a number of the shell's arithmetic: 010 is 8, and 09 an error.
-    pub is_octal: bool,
+#[serde(rename_all = "snake_case")]
+pub enum ClockSum {
+    /// A number as the shell's arithmetic reads it: 010 is 8, and 09 an error.
+    Number(ClockText),
+    /// A number as `test` and `expr` read it: 010 is 10.
+    Decimal(ClockText),
+    /// `-A`.
+    Minus(Box<Self>),
+    /// `!A`.
+    Not(Box<Self>),
+    /// Two numbers and what is done with them.
+    Of(Box<Self>, SumOperator, Box<Self>),
 }
 
-/// What is done with a number.
+/// An operator between two numbers. Comparisons give 1 or 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum ClockStep {
+pub enum SumOperator {
     Add,
     Subtract,
     Multiply,
     Divide,
     Remainder,
-}
-
-/// How two values are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum ClockOperator {
-    /// As texts.
-    Same,
     Less,
     LessOrEqual,
     Greater,
     GreaterOrEqual,
     Equal,
     Unequal,
+    And,
+    Or,
 }
 
 impl ClockCondition {
     /// Returns the number of parts, which bounds what it costs to copy and to evaluate.
     pub fn parts(&self) -> usize {
         match self {
-            Self::Compare(..) => 2,
+            Self::Nonzero(sum) => sum.parts(),
+            Self::Same(left, right) => left.parts() + right.parts(),
             Self::Not(inner) => inner.parts(),
             Self::All(each) | Self::Any(each) => each.iter().map(Self::parts).sum(),
             Self::Unknown => 1,
@@ -94,28 +108,63 @@ impl ClockCondition {
     }
 }
 
-impl ClockStep {
-    fn sign(self) -> char {
+impl ClockText {
+    /// As [`ClockCondition::parts`].
+    pub fn parts(&self) -> usize {
         match self {
-            Self::Add => '+',
-            Self::Subtract => '-',
-            Self::Multiply => '*',
-            Self::Divide => '/',
-            Self::Remainder => '%',
+            Self::Literal(_) | Self::Date { .. } => 1,
+            Self::Arithmetic(sum) | Self::Expr(sum) => sum.parts(),
+            Self::Joined(each) => each.iter().map(Self::parts).sum(),
+        }
+    }
+
+    /// Whether it depends on the clock at all.
+    pub fn has_date(&self) -> bool {
+        match self {
+            Self::Literal(_) => false,
+            Self::Date { .. } => true,
+            Self::Arithmetic(sum) | Self::Expr(sum) => sum.has_date(),
+            Self::Joined(each) => each.iter().any(Self::has_date),
         }
     }
 }
 
-impl ClockOperator {
+impl ClockSum {
+    /// As [`ClockCondition::parts`].
+    pub fn parts(&self) -> usize {
+        match self {
+            Self::Number(text) | Self::Decimal(text) => text.parts(),
+            Self::Minus(inner) | Self::Not(inner) => inner.parts(),
+            Self::Of(left, _, right) => left.parts() + right.parts(),
+        }
+    }
+
+    /// Whether it depends on the clock at all.
+    pub fn has_date(&self) -> bool {
+        match self {
+            Self::Number(text) | Self::Decimal(text) => text.has_date(),
+            Self::Minus(inner) | Self::Not(inner) => inner.has_date(),
+            Self::Of(left, _, right) => left.has_date() || right.has_date(),
+        }
+    }
+}
+
+impl SumOperator {
     fn sign(self) -> &'static str {
         match self {
-            Self::Same => "=",
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
             Self::Less => "<",
             Self::LessOrEqual => "<=",
             Self::Greater => ">",
             Self::GreaterOrEqual => ">=",
             Self::Equal => "==",
             Self::Unequal => "!=",
+            Self::And => "&&",
+            Self::Or => "||",
         }
     }
 }
@@ -145,9 +194,8 @@ impl fmt::Display for ClockCondition {
             Ok(())
         };
         match self {
-            Self::Compare(left, operator, right) => {
-                write!(f, "{left} {} {right}", operator.sign())
-            }
+            Self::Nonzero(sum) => sum.fmt(f),
+            Self::Same(left, right) => write!(f, "{left} = {right}"),
             Self::Not(inner) => write!(f, "not ({inner})"),
             Self::All(each) => joined(f, each, " and "),
             Self::Any(each) => joined(f, each, " or "),
@@ -156,29 +204,59 @@ impl fmt::Display for ClockCondition {
     }
 }
 
-impl fmt::Display for ClockValue {
+impl fmt::Display for ClockText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Literal(text) => f.write_str(text),
-            Self::Date(date) => date.fmt(f),
+            Self::Date {
+                format,
+                days,
+                seconds,
+                zone,
+            } => {
+                if let Some(zone) = zone {
+                    write!(f, "TZ={zone} ")?;
+                }
+                write!(f, "date +{format}")?;
+                match (days, seconds) {
+                    (0, 0) => Ok(()),
+                    (days, 0) => write!(f, " {days:+} days"),
+                    (0, seconds) => write!(f, " {seconds:+} s"),
+                    (days, seconds) => write!(f, " {days:+} days {seconds:+} s"),
+                }
+            }
+            Self::Arithmetic(sum) | Self::Expr(sum) => sum.fmt(f),
+            Self::Joined(each) => each.iter().try_for_each(|one| one.fmt(f)),
         }
     }
 }
 
-/// Formats `(date +%s / 604800 % 2)`.
-impl fmt::Display for ClockDate {
+impl fmt::Display for ClockSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = format!("date +{}", self.format);
-        if self.days != 0 {
-            shown = format!("{shown} {:+} days", self.days);
+        let inner = |f: &mut fmt::Formatter<'_>, sum: &Self| {
+            let is_sum =
+                |text: &ClockText| matches!(text, ClockText::Arithmetic(_) | ClockText::Expr(_));
+            match sum {
+                Self::Of(..) => write!(f, "({sum})"),
+                Self::Number(text) | Self::Decimal(text) if is_sum(text) => write!(f, "({sum})"),
+                _ => sum.fmt(f),
+            }
+        };
+        match self {
+            Self::Number(text) | Self::Decimal(text) => text.fmt(f),
+            Self::Minus(of) => {
+                f.write_str("-")?;
+                inner(f, of)
+            }
+            Self::Not(of) => {
+                f.write_str("not ")?;
+                inner(f, of)
+            }
+            Self::Of(left, operator, right) => {
+                inner(f, left)?;
+                write!(f, " {} ", operator.sign())?;
+                inner(f, right)
+            }
         }
-        if self.steps.is_empty() {
-            return f.write_str(&shown);
-        }
-        write!(f, "({shown}")?;
-        for (step, number) in &self.steps {
-            write!(f, " {} {number}", step.sign())?;
-        }
-        f.write_str(")")
     }
 }

@@ -14,7 +14,7 @@ pub use device::{
     ProvisioningMode, ScsiTransport,
 };
 pub use drive_writes::{DriveWrites, MediaWrites};
-pub use guard::{ClockCondition, ClockDate, ClockOperator, ClockStep, ClockValue, Guard};
+pub use guard::{ClockCondition, ClockSum, ClockText, Guard, SumOperator};
 pub use job::{Calendars, EnabledState, Job, JobCommand, TimerState, Trigger};
 pub use mount::{Crypttab, FsGeometry, FsUsage, FstabEntry, Mount};
 pub use platform::{Cloud, Platform};

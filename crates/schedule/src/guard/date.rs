@@ -1,82 +1,48 @@
-//! What `date +FORMAT` prints, as GNU's date does in the C locale, and what the shell makes of it.
+//! What `date +FORMAT` prints, as GNU's date does in the C locale.
 
 use crate::civil::{
     DAY_S, WEEKDAYS, date_of_days, days_of_date, weekday_from_monday, weekday_from_sunday,
 };
 use crate::zone::Clock;
-use facts::host::{ClockDate, ClockStep};
+use std::fmt::Write as _;
 
-/// Why a condition has no value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoValue {
-    /// It cannot be told.
-    Unknown,
-    /// It is no number: `test` fails, and the shell goes on.
-    NoNumber,
-    /// The shell ends with an error: `$((09 % 2))`.
-    Stops,
-}
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
 
-/// Returns the text, without the space in front of ` 7` (`%e`).
-pub(super) fn text(date: &ClockDate, at_s: i64, clock: &mut Clock) -> Result<String, NoValue> {
-    if date.steps.is_empty() {
-        let printed = printed(date, at_s, clock).ok_or(NoValue::Unknown)?;
-        return Ok(printed.trim().to_owned());
-    }
-    match number(date, at_s, clock) {
-        Err(NoValue::NoNumber) => Err(NoValue::Stops),
-        value => value.map(|value| value.to_string()),
-    }
-}
+/// The widest field that is printed: `%010d`.
+const WIDTH_MAX: usize = 32;
 
-/// Returns the number.
-pub(super) fn number(date: &ClockDate, at_s: i64, clock: &mut Clock) -> Result<i64, NoValue> {
-    let text = printed(date, at_s, clock).ok_or(NoValue::Unknown)?;
-    let text = text.trim();
-    let radix = if date.is_octal && text.starts_with('0') {
-        8
-    } else {
-        10
-    };
-    let mut value = i64::from_str_radix(text, radix).map_err(|_| match date.steps.as_slice() {
-        [] => NoValue::NoNumber,
-        _ => NoValue::Stops,
-    })?;
-    for (step, by) in &date.steps {
-        value = match step {
-            ClockStep::Add => value.checked_add(*by),
-            ClockStep::Subtract => value.checked_sub(*by),
-            ClockStep::Multiply => value.checked_mul(*by),
-            ClockStep::Divide => value.checked_div(*by),
-            ClockStep::Remainder => value.checked_rem(*by),
-        }
-        .ok_or(NoValue::Unknown)?;
-    }
-    Ok(value)
-}
-
-/// Returns what `date` prints; `None` if the format has directives that are not known.
-fn printed(date: &ClockDate, at_s: i64, clock: &mut Clock) -> Option<String> {
+/// Returns the text of an instant that lies some days and seconds away; `None` if the format has
+/// directives that are not known.
+pub(super) fn text(
+    format: &str,
+    at_s: i64,
+    days: i64,
+    seconds: i64,
+    clock: &mut Clock,
+) -> Option<String> {
     let mut at_s = at_s;
-    if date.days != 0 {
+    if days != 0 {
         // Days are counted on the calendar: a day on which clocks change is one day.
         let wall_s = at_s.checked_add(clock.offset_at(at_s))?;
-        at_s = clock.instant_of(wall_s.checked_add(date.days.checked_mul(DAY_S)?)?);
+        at_s = clock.instant_of(wall_s.checked_add(days.checked_mul(DAY_S)?)?);
     }
+    at_s = at_s.checked_add(seconds)?;
     let moment = Moment::of(at_s, clock);
     let mut out = String::new();
-    for directive in date.format.split('%').skip(1) {
-        let (is_plain, letter) = match directive.strip_prefix('-') {
-            Some(letter) => (true, letter),
-            None => (false, directive),
-        };
-        let shown = moment.shown(letter)?;
-        match shown.trim_start_matches(['0', ' ']) {
-            "" if is_plain => out.push('0'),
-            trimmed if is_plain => out.push_str(trimmed),
-            _ => out.push_str(&shown),
-        }
-    }
+    moment.print(format, &mut out)?;
     Some(out)
 }
 
@@ -89,6 +55,7 @@ struct Moment {
     days: i64,
     hour: i64,
     minute: i64,
+    second: i64,
 }
 
 impl Moment {
@@ -105,6 +72,7 @@ impl Moment {
             days,
             hour: second / 3_600,
             minute: second / 60 % 60,
+            second: second % 60,
         }
     }
 
@@ -113,38 +81,115 @@ impl Moment {
         self.days - days_of_date(self.year, 1, 1)
     }
 
-    /// The ISO 8601 week: that of the week's Thursday.
-    fn iso_week(&self) -> i64 {
+    /// The ISO 8601 year and week: those of the week's Thursday.
+    fn iso_week(&self) -> (i64, i64) {
         let thursday = self.days - weekday_from_monday(self.days) + 3;
         let (year, _, _) = date_of_days(thursday);
-        (thursday - days_of_date(year, 1, 1)) / 7 + 1
+        (year, (thursday - days_of_date(year, 1, 1)) / 7 + 1)
     }
 
-    fn shown(&self, letter: &str) -> Option<String> {
-        let from_monday = weekday_from_monday(self.days);
-        let from_sunday = weekday_from_sunday(self.days);
-        // Weeks that begin on Sundays and on Mondays; the days before the first are week 0.
-        let week = |weekday: i64| (self.day_of_year() + 7 - weekday) / 7;
-        Some(match letter {
-            "a" => {
-                let name = WEEKDAYS.get(usize::try_from(from_monday).ok()?)?;
-                name.get(..3)?.to_owned()
+    fn print(&self, format: &str, out: &mut String) -> Option<()> {
+        let mut rest = format.chars().peekable();
+        while let Some(c) = rest.next() {
+            if c != '%' {
+                out.push(c);
+                continue;
             }
-            "d" => format!("{:02}", self.day),
-            "e" => format!("{:2}", self.day),
-            "m" => format!("{:02}", self.month),
-            "Y" => format!("{:04}", self.year),
-            "H" => format!("{:02}", self.hour),
-            "k" => format!("{:2}", self.hour),
-            "M" => format!("{:02}", self.minute),
-            "s" => self.at_s.to_string(),
-            "j" => format!("{:03}", self.day_of_year() + 1),
-            "u" => (from_monday + 1).to_string(),
-            "w" => from_sunday.to_string(),
-            "U" => format!("{:02}", week(from_sunday)),
-            "W" => format!("{:02}", week(from_monday)),
-            "V" => format!("{:02}", self.iso_week()),
-            _ => return None,
-        })
+            let mut flag = None;
+            let mut is_upper = false;
+            while let Some(&c) = rest.peek()
+                && "-_0^#".contains(c)
+            {
+                match c {
+                    '^' => is_upper = true,
+                    '#' => return None,
+                    c => flag = Some(c),
+                }
+                rest.next();
+            }
+            let mut width = 0;
+            while let Some(digit) = rest.peek().and_then(|c| c.to_digit(10)) {
+                width = width * 10 + usize::try_from(digit).ok()?;
+                rest.next();
+                if width > WIDTH_MAX {
+                    return None;
+                }
+            }
+            let from = out.len();
+            self.directive(rest.next()?, flag, width, out)?;
+            if is_upper {
+                let upper = out[from..].to_uppercase();
+                out.truncate(from);
+                out.push_str(&upper);
+            }
+        }
+        Some(())
+    }
+
+    fn directive(&self, c: char, flag: Option<char>, width: usize, out: &mut String) -> Option<()> {
+        let mut number = |value: i64, usual: usize, padding: char| {
+            let width = if width > 0 { width } else { usual };
+            let written = match (flag, padding) {
+                (Some('-'), _) => write!(out, "{value}"),
+                (Some('_'), _) | (None, ' ') => write!(out, "{value:width$}"),
+                _ => write!(out, "{value:0width$}"),
+            };
+            written.ok()
+        };
+        let weekday = weekday_from_sunday(self.days);
+        let hour_12 = (self.hour + 11) % 12 + 1;
+        match c {
+            'd' => number(self.day, 2, '0'),
+            'e' => number(self.day, 2, ' '),
+            'm' => number(self.month, 2, '0'),
+            'Y' => number(self.year, 4, '0'),
+            'y' => number(self.year.rem_euclid(100), 2, '0'),
+            'C' => number(self.year.div_euclid(100), 2, '0'),
+            'G' => number(self.iso_week().0, 4, '0'),
+            'g' => number(self.iso_week().0.rem_euclid(100), 2, '0'),
+            'H' => number(self.hour, 2, '0'),
+            'k' => number(self.hour, 2, ' '),
+            'I' => number(hour_12, 2, '0'),
+            'l' => number(hour_12, 2, ' '),
+            'M' => number(self.minute, 2, '0'),
+            'S' => number(self.second, 2, '0'),
+            's' => number(self.at_s, 1, '0'),
+            'j' => number(self.day_of_year() + 1, 3, '0'),
+            'q' => number((self.month + 2) / 3, 1, '0'),
+            'u' => number(weekday_from_monday(self.days) + 1, 1, '0'),
+            'w' => number(weekday, 1, '0'),
+            // Weeks that begin on Sundays and on Mondays; the days before the first are week 0.
+            'U' => number((self.day_of_year() + 7 - weekday) / 7, 2, '0'),
+            'W' => number(
+                (self.day_of_year() + 7 - weekday_from_monday(self.days)) / 7,
+                2,
+                '0',
+            ),
+            'V' => number(self.iso_week().1, 2, '0'),
+            _ if width > 0 || flag.is_some() => None,
+            'F' => self.print("%Y-%m-%d", out),
+            'T' => self.print("%H:%M:%S", out),
+            'R' => self.print("%H:%M", out),
+            'D' => self.print("%m/%d/%y", out),
+            'a' => Self::name(&WEEKDAYS, weekday_from_monday(self.days), 3, out),
+            'A' => Self::name(&WEEKDAYS, weekday_from_monday(self.days), usize::MAX, out),
+            'b' | 'h' => Self::name(&MONTHS, self.month - 1, 3, out),
+            'B' => Self::name(&MONTHS, self.month - 1, usize::MAX, out),
+            'p' => {
+                out.push_str(if self.hour < 12 { "AM" } else { "PM" });
+                Some(())
+            }
+            '%' => {
+                out.push('%');
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn name(names: &[&str], index: i64, len: usize, out: &mut String) -> Option<()> {
+        let name = names.get(usize::try_from(index).ok()?)?;
+        out.push_str(name.get(..len).unwrap_or(name));
+        Some(())
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Forecast, Log, known_runs, parse_zone, runs};
-use facts::host::{Calendars, ClockDate, ClockStep, JobCommand, Trigger};
+use facts::host::{Calendars, ClockSum, JobCommand, SumOperator, Trigger};
 use host::parse::crontab_jobs::from_crontab;
 use host::parse::shell::script::commands;
 use jiff::Timestamp;
@@ -94,6 +94,11 @@ const LINES: &[(&str, &str, &str)] = &[
         "01-14 01-28 02-11 03-10 03-24",
     ),
     (
+        r"0 3 * * 0 root (( 10#$(date +\%W) \% 2 )) || /x",
+        "2024-04-01",
+        "01-14 01-28 02-11 02-25 03-10 03-24",
+    ),
+    (
         r"0 3 * * 0 root expr `date +\%W` \% 2 > /dev/null || /x",
         "2024-04-01",
         "01-14 01-28 02-11 02-25 03-10 03-24",
@@ -171,6 +176,11 @@ const LINES: &[(&str, &str, &str)] = &[
         "02-29",
     ),
     (
+        r#"0 22 * * * root [ "x$(date +\%w)" = x0 ] && /x"#,
+        "2024-01-15",
+        "01-07 01-14",
+    ),
+    (
         r"0 22 * * * root sh -c '[ $(date +\%u) -gt 5 ] && exit 0; /x'",
         "2024-01-10",
         "01-01 01-02 01-03 01-04 01-05 01-08 01-09",
@@ -209,6 +219,11 @@ fn hours_are_those_of_the_clock_that_date_shows() {
     // 03:00 in Berlin, before and after the clocks change on the 31st.
     let line = r"0 * * * * root [ $(date +\%H) = 03 ] && /x";
     assert_eq!(hours(line, march), ["30 02:00", "31 01:00"]);
+    // Nine in New York, by the line's own zone, and UTC.
+    let line = r#"0 * * * * root [ "$(TZ=America/New_York date +\%H)" = 09 ] && /x"#;
+    assert_eq!(hours(line, march), ["30 13:00", "31 13:00"]);
+    let line = r"0 * * * * root [ `date -u +\%k` -eq 5 ] && /x";
+    assert_eq!(hours(line, march), ["30 05:00", "31 05:00"]);
     // The crontab's TZ is that of its commands; CRON_TZ is not.
     let line = "TZ=America/New_York\n0 * * * * root [ $(date +\\%H) -eq 9 ] && /x";
     assert_eq!(hours(line, march), ["30 13:00", "31 13:00"]);
@@ -226,12 +241,6 @@ fn what_cannot_be_evaluated_leaves_the_runs_in_doubt() {
         r"0 3 * * 0 root [ $(date -d 'last friday' +\%d) -gt 20 ] || exit 1; /x",
         r"0 3 * * 0 root [ $(( $(date +\%V | sed 's/^0//') \% 2 )) -eq 0 ] && /x",
         r"0 3 * * 0 root TODAY=$(date +\%F | tr -d -); [ $TODAY = 20240101 ] && /x",
-        r"0 3 * * 0 root (( 10#$(date +\%W) \% 2 )) || /x",
-        r#"0 3 * * 0 root [ "x$(date +\%w)" = x0 ] && /x"#,
-        r#"0 3 * * 0 root [ "$(TZ=America/New_York date +\%H)" = 09 ] && /x"#,
-        r"0 3 * * 0 root [ $(( 2 * $(date +\%V) )) -eq 8 ] && /x",
-        r"0 3 * * 0 root [ $(( $(date +\%V) + 8 / 3 )) -eq 8 ] && /x",
-        r"0 3 * * 0 root case $(date +\%u) in 7) /x;; esac",
     ] {
         let found = found(line, "2024-02-01");
         assert_eq!(days(&found), "01-07 01-14 01-21 01-28", "{line}");
@@ -295,22 +304,14 @@ fn a_guard_that_never_holds_ends_the_search() {
     assert_eq!(days(&found(line, "2024-03-01")), "");
 }
 
-fn date(format: &str) -> ClockDate {
-    ClockDate {
-        format: format.to_owned(),
-        days: 0,
-        steps: Vec::new(),
-        is_octal: false,
-    }
-}
-
-fn is(date: ClockDate, operator: ClockOperator, text: &str) -> ClockCondition {
-    let literal = ClockValue::Literal(text.to_owned());
-    ClockCondition::Compare(ClockValue::Date(date), operator, literal)
-}
-
 fn weekday_is(weekday: &str) -> ClockCondition {
-    is(date("%u"), ClockOperator::Same, weekday)
+    let date = ClockText::Date {
+        format: "%u".to_owned(),
+        days: 0,
+        seconds: 0,
+        zone: None,
+    };
+    ClockCondition::Same(date, ClockText::Literal(weekday.to_owned()))
 }
 
 #[test]
@@ -385,37 +386,37 @@ fn lines_of_a_log_at_which_the_job_did_nothing_are_no_runs() {
 fn formats_are_those_of_gnus_date() {
     let shown = |text: &str, format: &str| {
         let mut clock = Clock::new(berlin().zone);
-        date::text(&date(format), at(text).as_second(), &mut clock).ok()
+        date::text(format, at(text).as_second(), 0, 0, &mut clock)
     };
-    let all = "a d e H j k m M s u U V w W Y";
+    let all = "%a %A %b %B %C %d %D %e %F %g %G %H %I %j %k %l %m %M %p %q %R %s %S %T %u %U %V %w %W %y %Y %%";
     for (at, expected) in [
         (
             "2024-12-30T00:05:09Z",
-            "Mon 30 30 01 365 1 12 05 1735517109 1 52 01 1 53 2024",
+            "Mon Monday Dec December 20 30 12/30/24 30 2024-12-30 25 2025 01 01 365  1  1 12 05 AM 4 01:05 1735517109 09 01:05:09 1 52 01 1 53 24 2024 %",
         ),
         (
             "2022-12-31T23:30:00Z",
-            "Sun 01 1 00 001 0 01 30 1672529400 7 01 52 0 00 2023",
+            "Sun Sunday Jan January 20 01 01/01/23  1 2023-01-01 22 2022 00 12 001  0 12 01 30 AM 1 00:30 1672529400 00 00:30:00 7 01 52 0 00 23 2023 %",
         ),
         (
             "2021-07-04T11:00:00Z",
-            "Sun 04 4 13 185 13 07 00 1625396400 7 27 26 0 26 2021",
+            "Sun Sunday Jul July 20 04 07/04/21  4 2021-07-04 21 2021 13 01 185 13  1 07 00 PM 3 13:00 1625396400 00 13:00:00 7 27 26 0 26 21 2021 %",
         ),
     ] {
-        let each: Vec<String> = (all.split(' '))
-            .map(|letter| shown(at, &format!("%{letter}")).expect(letter))
-            .collect();
-        assert_eq!(each.join(" "), expected);
+        assert_eq!(shown(at, all).as_deref(), Some(expected));
     }
-    for (format, expected) in [("%-d", "4"), ("%-H", "0"), ("%-M", "0"), ("%m%d", "0704")] {
-        assert_eq!(
-            shown("2021-07-03T22:00:00Z", format).as_deref(),
-            Some(expected)
-        );
+    let at = "2021-07-04T06:00:00Z";
+    assert_eq!(
+        shown(at, "%-d %_d %-H %^a %03d %k").as_deref(),
+        Some("4  4 8 SUN 004  8")
+    );
+    for unknown in ["%N", "%Z", "%x", "%", "%5A", "%99999d"] {
+        assert_eq!(shown(at, unknown), None, "{unknown}");
     }
-    for unknown in ["%N", "%Z", "%x", "%T"] {
-        assert_eq!(shown("2021-07-03T22:00:00Z", unknown), None, "{unknown}");
-    }
+}
+
+fn number(value: i64) -> ClockSum {
+    ClockSum::Number(ClockText::Literal(value.to_string()))
 }
 
 proptest! {
@@ -427,11 +428,15 @@ proptest! {
         divisor in 1i64..40,
         rest in 0i64..8,
     ) {
-        let rests = ClockDate {
-            steps: vec![(ClockStep::Remainder, divisor)],
-            ..date(&format.replace('%', "%-"))
+        let date = ClockText::Date {
+            format: format.replace('%', "%-"),
+            days: 0,
+            seconds: 0,
+            zone: None,
         };
-        let guard = is(rests, ClockOperator::Equal, &rest.to_string());
+        let of = |left, operator, right| ClockSum::Of(Box::new(left), operator, Box::new(right));
+        let sum = of(ClockSum::Decimal(date), SumOperator::Remainder, number(divisor));
+        let guard = ClockCondition::Nonzero(of(sum, SumOperator::Equal, number(rest)));
         let count = |guards: Vec<Guard>| {
             let mut job = job(&format!("{spec} root /x"));
             job.guards = guards;

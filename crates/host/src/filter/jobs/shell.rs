@@ -173,9 +173,10 @@ mod tests {
             "FSTRIM=/sbin/fstrim\n${FSTRIM} --all || true\n",
             "[ $(( ( $(date +%s) - 1704585600 ) / 604800 % 2 )) -eq 0 ] && a",
             "expr '(' $(date +%s) + 302400 ')' / 604800 % 2 > /dev/null || a",
-            "DAY=$(/bin/date '+%-d' -d '+1 day') ; [ ${DAY} != 7 ] || exit",
-            "DAY=$(date +%d) ; case ${DAY} in … ) exit ;; esac",
+            "DAY=$(TZ=America/New_York /bin/date '+%-d' -d '+1 day') ; [ x${DAY} != x7 ] || exit",
+            "if ( ( 10#$(date +%V) % 2 == 0 ) ) ; then a ; fi",
             "[[ $(date +%a) == Sun || $(date +%H%M) -lt 0900 ]] && a",
+            "case $(date +%u) in 6 | 7 ) exit ;; * ) a ;; esac",
         ] {
             assert_eq!(settled(text), text);
         }
@@ -215,7 +216,7 @@ mod tests {
             ("KEYS=(hunter2 b) fstrim -a", "KEYS=… fstrim -a"),
             (
                 "case $(date +%d) in hunter2|01|0[2-7]) a;; esac",
-                "case …$(date +%d) in … | … | … ) a ;; esac",
+                "case $(date +%d) in … | 01 | … ) a ;; esac",
             ),
             (
                 "case $X in hunter2|b) a;; esac",
@@ -263,7 +264,7 @@ mod tests {
                 "[ $(date +hunter2%d) -le 7 ] || [ $(date -d hunter2 +%d) = 1 ]",
                 "[ …$(date …) -le 7 ] || [ …$(date -d … +%d) = 1 ]",
             ),
-            ("DAY=7 PASS=12 X=123; a", "DAY=… PASS=… X=… ; a"),
+            ("DAY=7 PASS=12 X=123; a", "DAY=7 PASS=… X=… ; a"),
             (
                 "[ $(( $(date +%s) / $(hunter2 x) )) -gt $((hunter2)) ]",
                 "[ …$(date +%s)$(hunter2 …) -gt … ]",

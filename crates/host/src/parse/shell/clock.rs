@@ -1,60 +1,92 @@
-//! What a script asks the clock: `date +FORMAT`, and what remains of that number when it is divided,
-//! as for every second week.
+//! What a script asks the clock: `date +FORMAT`, and numbers and texts made of it.
 //!
 //! Only words that may be kept are understood, so that a bundle, in which the others are removed,
 //! gives the same conditions as the host.
 
+use super::arithmetic::{self, Part};
 use super::scope::Scope;
 use super::words::{Kind, Segment, Token, Word};
-use facts::host::{ClockDate, ClockStep, ClockValue};
+use facts::host::{ClockSum, ClockText};
 
-/// The longest format of `date`.
-const FORMAT_BYTES_MAX: usize = 16;
+/// The longest number, date or name that is compared with the clock.
+const LITERAL_BYTES_MAX: usize = 16;
+/// The longest format of `date`, and the longest name of a time zone.
+const FORMAT_BYTES_MAX: usize = 64;
+/// A text of more parts is not followed any further.
+const PARTS_MAX: usize = 16;
+/// Days and months as `date` prints them in the C locale.
+const NAMES: &[&str] = &[
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "am",
+    "pm",
+];
 /// The longest number: seconds since 1970 have ten digits.
 const NUMBER_BYTES_MAX: usize = 12;
-/// Days that `-d` may add.
-const DAYS_MAX: i64 = 366;
-/// More operands, operators and parentheses than anybody writes.
-const PARTS_MAX: usize = 16;
-/// Days as `date +%a` prints them in the C locale.
-const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+const DAY_S: i64 = 86_400;
+/// Days and seconds that `-d` may add: a century.
+const SHIFT_MAX: i64 = 36_525 * DAY_S;
 
-/// An operand, an operator or a parenthesis.
-enum Part {
-    Date(ClockDate),
-    Number(i64),
-    Sign(char),
+/// Returns a word as a text of the clock; `None` if part of it is something else.
+pub(super) fn text(word: &Word, scope: &Scope) -> Option<ClockText> {
+    joined(word.segments.iter().map(|segment| match segment {
+        Segment::Literal { text, .. } => is_kept(text).then(|| ClockText::Literal(text.clone())),
+        segment => of_segment(segment, scope),
+    }))
 }
 
-/// Returns a word that depends on the clock or may be compared with it; `None` if part of it is
-/// something else.
-pub(super) fn value(word: &Word, scope: &Scope) -> Option<ClockValue> {
-    if let Some(text) = word.text() {
-        return is_kept(&text).then_some(ClockValue::Literal(text));
-    }
-    date_of(word, scope).map(ClockValue::Date)
+/// Joins parts; `None` if one is unknown or there are too many.
+pub(super) fn joined(parts: impl Iterator<Item = Option<ClockText>>) -> Option<ClockText> {
+    let mut parts: Vec<ClockText> = parts.collect::<Option<_>>()?;
+    let text = match parts.len() {
+        0 => return None,
+        1 => parts.swap_remove(0),
+        _ => ClockText::Joined(parts),
+    };
+    (text.parts() <= PARTS_MAX).then_some(text)
 }
 
-/// Returns a word that is one expansion, which depends on the clock.
-fn date_of(word: &Word, scope: &Scope) -> Option<ClockDate> {
-    match word.segments.as_slice() {
-        [Segment::Variable(name)] => scope.date(name).cloned(),
-        [Segment::Script(tokens)] => of_script(tokens, scope),
-        [Segment::Arithmetic(inner)] => of_arithmetic(inner, scope),
-        _ => None,
+/// Returns an expansion as a text of the clock.
+pub(super) fn of_segment(segment: &Segment, scope: &Scope) -> Option<ClockText> {
+    match segment {
+        Segment::Literal { .. } | Segment::Opaque => None,
+        Segment::Variable(name) => scope.clock_text(name).cloned(),
+        Segment::Script(tokens) => of_script(tokens, scope),
+        Segment::Arithmetic(inner) => {
+            let sum = arithmetic_of(inner, scope)?;
+            Some(ClockText::Arithmetic(Box::new(sum)))
+        }
     }
 }
 
 /// Whether a word depends on the clock, understood or not.
 pub(super) fn asks(word: &Word, scope: &Scope) -> bool {
+    // Within arithmetic, a variable has no dollar sign.
+    let is_understood = || text(word, scope).is_some_and(|text| text.has_date());
     let asks_in = |segment: &Segment| match segment {
         Segment::Literal { .. } | Segment::Opaque => false,
         Segment::Variable(name) => scope.asks_clock(name),
         Segment::Script(tokens) => script_asks(tokens, scope),
         Segment::Arithmetic(inner) => asks(inner, scope),
     };
-    // Within arithmetic, a variable has no dollar sign.
-    word.segments.iter().any(asks_in) || date_of(word, scope).is_some()
+    word.segments.iter().any(asks_in) || is_understood()
 }
 
 fn script_asks(tokens: &[Token], scope: &Scope) -> bool {
@@ -90,7 +122,7 @@ pub(super) fn is_date(word: &Word) -> bool {
 }
 
 /// Returns what `$(date ...)` or `$(expr ...)` prints.
-fn of_script(tokens: &[Token], scope: &Scope) -> Option<ClockDate> {
+fn of_script(tokens: &[Token], scope: &Scope) -> Option<ClockText> {
     let words: Vec<&Word> = tokens
         .iter()
         .map(|token| match &token.kind {
@@ -98,186 +130,242 @@ fn of_script(tokens: &[Token], scope: &Scope) -> Option<ClockDate> {
             _ => None,
         })
         .collect::<Option<_>>()?;
-    let (program, arguments) = words.split_first()?;
+    let (program, arguments, zone) = match words.as_slice() {
+        [assigned, program, arguments @ ..] if assigned.assigned_name().is_some() => {
+            (program, arguments, Some(zone(assigned)?))
+        }
+        [program, arguments @ ..] => (program, arguments, None),
+        [] => return None,
+    };
     if is_date(program) {
-        return date_arguments(arguments).1;
+        return date_arguments(arguments, zone).1;
     }
-    (program.bare() == Some("expr")).then(|| of_expr(arguments, scope))?
-}
-
-/// Parses the arguments of `expr`; `None` if part of it is unknown.
-pub(super) fn of_expr(words: &[&Word], scope: &Scope) -> Option<ClockDate> {
-    if words.len() > PARTS_MAX {
-        return None;
-    }
-    let parts = words.iter().map(|word| match word.text() {
-        Some(text) => sign_of_expr(word)
-            .map(Part::Sign)
-            .or_else(|| number(&text).map(Part::Number)),
-        None => date_of(word, scope).map(Part::Date),
-    });
-    divided(parts.collect::<Option<_>>()?)
-}
-
-/// Returns the operator of `expr` that a word is.
-pub(super) fn sign_of_expr(word: &Word) -> Option<char> {
-    let text = word.text()?;
-    let sign = text.chars().next().filter(|c| "()+-*/%".contains(*c));
-    sign.filter(|_| text.len() == 1)
+    let is_expr = program.bare() == Some("expr") && zone.is_none();
+    let sum = is_expr.then(|| sum_of_expr(arguments, scope))??;
+    Some(ClockText::Expr(Box::new(sum)))
 }
 
 /// Parses what is inside `$(( ))`; `None` if part of it is unknown.
-fn of_arithmetic(inner: &Word, scope: &Scope) -> Option<ClockDate> {
+pub(super) fn arithmetic_of(word: &Word, scope: &Scope) -> Option<ClockSum> {
     let mut parts: Vec<Part> = Vec::new();
-    let mut is_decimal = false;
-    let octal = |date: ClockDate, is_decimal: bool| {
-        let is_octal = date.is_octal || (date.steps.is_empty() && !is_decimal);
-        Part::Date(ClockDate { is_octal, ..date })
+    let mut operand: Vec<ClockText> = Vec::new();
+    let finish = |operand: &mut Vec<ClockText>, parts: &mut Vec<Part>| {
+        if operand.is_empty() {
+            return Some(());
+        }
+        let text = match operand.as_slice() {
+            // A variable needs no dollar sign here.
+            [ClockText::Literal(name)] if name.starts_with(|c: char| !c.is_ascii_digit()) => {
+                scope.clock_text(name).cloned()
+            }
+            _ => joined(operand.drain(..).map(Some)),
+        };
+        operand.clear();
+        parts.push(Part::Operand(text?));
+        (parts.len() <= arithmetic::PARTS_MAX).then_some(())
     };
-    for segment in &inner.segments {
+    for segment in &word.segments {
         let Segment::Literal { text, .. } = segment else {
-            let word = Word {
-                segments: vec![segment.clone()],
-            };
-            let date = date_of(&word, scope)?;
-            parts.push(octal(date, std::mem::take(&mut is_decimal)));
+            operand.push(of_segment(segment, scope)?);
             continue;
         };
         let mut rest = text.as_str();
-        if let Some(before) = rest.strip_suffix("10#") {
-            is_decimal = true;
-            rest = before;
-        }
         while let Some(c) = rest.chars().next() {
-            let is_operand = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let len = rest.find(|c| !is_operand(c)).unwrap_or(rest.len());
-            let (operand, after) = rest.split_at(len.max(c.len_utf8()));
-            if len > 0 {
-                // A variable needs no dollar sign here.
-                let variable = || Some(octal(scope.date(operand)?.clone(), false));
-                parts.push(number(operand).map(Part::Number).or_else(variable)?);
-            } else if !c.is_ascii_whitespace() {
-                parts.push(Part::Sign(c));
-            }
-            rest = after;
-            if parts.len() > PARTS_MAX {
-                return None;
+            let is_operand = |c: char| c.is_ascii_alphanumeric() || "_#".contains(c);
+            if c.is_ascii_whitespace() {
+                finish(&mut operand, &mut parts)?;
+                rest = &rest[1..];
+            } else if is_operand(c) {
+                let len = rest.find(|c| !is_operand(c)).unwrap_or(rest.len());
+                let (literal, after) = rest.split_at(len);
+                if len > NUMBER_BYTES_MAX && literal.starts_with(|c: char| c.is_ascii_digit()) {
+                    return None;
+                }
+                operand.push(ClockText::Literal(literal.to_owned()));
+                rest = after;
+            } else {
+                finish(&mut operand, &mut parts)?;
+                let sign = arithmetic::SIGNS
+                    .iter()
+                    .find(|sign| rest.starts_with(**sign))?;
+                parts.push(Part::Sign(sign));
+                rest = &rest[sign.len()..];
             }
         }
     }
-    divided(parts)
+    finish(&mut operand, &mut parts)?;
+    arithmetic::parse(parts, ClockSum::Number)
 }
 
-/// Parses `((DATE - 5) / 604800) % 2`: one operator after the other, in parentheses that open in
-/// front of the date. A sum of which a part is a product is not followed.
-fn divided(parts: Vec<Part>) -> Option<ClockDate> {
-    let mut parts = parts.into_iter().peekable();
-    let mut open = 0;
-    while parts
-        .next_if(|part| matches!(part, Part::Sign('(')))
-        .is_some()
-    {
-        open += 1;
-    }
-    let Some(Part::Date(mut date)) = parts.next() else {
+/// Parses the arguments of `expr`; `None` if part of it is unknown.
+pub(super) fn sum_of_expr(words: &[&Word], scope: &Scope) -> Option<ClockSum> {
+    if words.len() > arithmetic::PARTS_MAX {
         return None;
-    };
-    while let Some(part) = parts.next() {
-        let step = match part {
-            Part::Sign(')') if open > 0 => {
-                open -= 1;
-                continue;
-            }
-            Part::Sign('+') => ClockStep::Add,
-            Part::Sign('-') => ClockStep::Subtract,
-            Part::Sign('*') => ClockStep::Multiply,
-            Part::Sign('/') => ClockStep::Divide,
-            Part::Sign('%') => ClockStep::Remainder,
-            _ => return None,
-        };
-        let Some(Part::Number(number)) = parts.next() else {
-            return None;
-        };
-        let is_sum = matches!(step, ClockStep::Add | ClockStep::Subtract);
-        if is_sum && !matches!(parts.peek(), None | Some(Part::Sign(')'))) {
-            return None;
-        }
-        date.steps.push((step, number));
     }
-    (open == 0 && date.steps.len() <= PARTS_MAX).then_some(date)
+    let parts = words.iter().map(|word| match expr_sign(word) {
+        Some(sign) => Some(Part::Sign(sign)),
+        None => text(word, scope).map(Part::Operand),
+    });
+    arithmetic::parse(parts.collect::<Option<_>>()?, ClockSum::Decimal)
 }
 
-/// Reads a number without leading zeros.
-fn number(text: &str) -> Option<i64> {
-    let is_plain = text == "0" || !text.starts_with('0');
-    (is_plain && is_digits(text)).then(|| text.parse().ok())?
+/// Returns the operator of `expr` that a word is.
+pub(super) fn expr_sign(word: &Word) -> Option<&'static str> {
+    match word.text()?.as_str() {
+        "=" => Some("=="),
+        // They return one of their operands.
+        "||" | "&&" | "!" => None,
+        text => arithmetic::SIGNS
+            .iter()
+            .find(|sign| **sign == text)
+            .copied(),
+    }
 }
 
-fn is_digits(text: &str) -> bool {
-    (1..=NUMBER_BYTES_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+/// Returns the zone of `TZ=ZONE`.
+pub(super) fn zone(word: &Word) -> Option<String> {
+    let text = word.text()?;
+    let name = text.strip_prefix("TZ=")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_+-".contains(c);
+    let is_zone = !name.is_empty() && name.len() <= FORMAT_BYTES_MAX && name.chars().all(is_plain);
+    (is_zone && !name.starts_with('/')).then(|| name.to_owned())
 }
 
 /// Returns which arguments of `date` may be kept, and what it prints if those are all.
-pub(super) fn date_arguments(words: &[&Word]) -> (Vec<bool>, Option<ClockDate>) {
+pub(super) fn date_arguments(
+    words: &[&Word],
+    mut zone: Option<String>,
+) -> (Vec<bool>, Option<ClockText>) {
     let mut kept = vec![false; words.len()];
     let mut format = None;
-    let mut days = Some(0);
+    let mut moved = Some((0, 0));
     let mut awaits_day = false;
     for (word, kept) in words.iter().zip(&mut kept) {
-        let is_day = std::mem::take(&mut awaits_day);
         let Some(text) = word.text() else {
+            awaits_day = false;
             continue;
         };
-        if is_day {
-            days = days_of(&text);
-            *kept = days.is_some();
+        let day = if std::mem::take(&mut awaits_day) {
+            Some(text.as_str())
         } else if let Some(of_format) = text.strip_prefix('+') {
             *kept = is_format(of_format);
             format = Some(of_format.to_owned());
+            None
+        } else if matches!(text.as_str(), "-u" | "--utc" | "--universal") {
+            *kept = true;
+            zone = Some("UTC".to_owned());
+            None
         } else if matches!(text.as_str(), "-d" | "--date") {
             *kept = true;
             awaits_day = true;
-        } else if let Some(day) = text.strip_prefix("--date=").or(text.strip_prefix("-d")) {
-            days = days_of(day);
-            *kept = days.is_some();
+            None
+        } else {
+            text.strip_prefix("--date=").or(text.strip_prefix("-d"))
+        };
+        if let Some(day) = day {
+            moved = shift(day);
+            *kept = moved.is_some();
         }
     }
     let is_whole = kept.iter().all(|kept| *kept) && !awaits_day;
-    let date = format.filter(|_| is_whole).zip(days);
-    let date = date.map(|(format, days)| ClockDate {
-        format,
-        days,
-        steps: Vec::new(),
-        is_octal: false,
-    });
+    let date = match (format, moved) {
+        (Some(format), Some((days, seconds))) if is_whole => Some(ClockText::Date {
+            format,
+            days,
+            seconds,
+            zone,
+        }),
+        _ => None,
+    };
     (kept, date)
 }
 
-/// Whether a format consists of directives.
+/// Whether a format consists of directives with nothing but punctuation between them.
 fn is_format(text: &str) -> bool {
-    let is_directive = |directive: &str| {
-        let letter = directive.strip_prefix('-').unwrap_or(directive);
-        letter.len() == 1 && letter.bytes().all(|b| b.is_ascii_alphabetic())
-    };
-    let directives = text.strip_prefix('%');
-    text.len() <= FORMAT_BYTES_MAX
-        && directives.is_some_and(|directives| directives.split('%').all(is_directive))
-}
-
-/// Parses the days that `date -d` adds: `tomorrow`, `+7 days`.
-fn days_of(text: &str) -> Option<i64> {
-    match text.trim() {
-        "tomorrow" => Some(1),
-        "yesterday" => Some(-1),
-        text => {
-            let count = text.strip_suffix("days").or(text.strip_suffix("day"))?;
-            let days: i64 = count.trim_end().parse().ok()?;
-            (-DAYS_MAX..=DAYS_MAX).contains(&days).then_some(days)
+    let mut rest = text.chars();
+    let mut has_directive = false;
+    while let Some(c) = rest.next() {
+        if c != '%' {
+            if !"-_:/., T".contains(c) {
+                return false;
+            }
+            continue;
         }
+        let letter = rest.find(|c| !"-_0^#123456789".contains(*c));
+        if !letter.is_some_and(|c| c.is_ascii_alphabetic() || c == '%') {
+            return false;
+        }
+        has_directive = true;
     }
+    has_directive && text.len() <= FORMAT_BYTES_MAX
 }
 
-/// Whether a literal that stands beside the clock may be kept: a number, the name of a day.
+/// Parses the days and seconds that `date -d` adds: `tomorrow`, `+7 days`, `2 hours ago`.
+fn shift(text: &str) -> Option<(i64, i64)> {
+    let lower = text.to_ascii_lowercase();
+    if lower.len() > 2 * LITERAL_BYTES_MAX {
+        return None;
+    }
+    let (mut days, mut seconds) = (0_i64, 0_i64);
+    let mut last = (0_i64, 0_i64);
+    let mut count: Option<i64> = None;
+    let mut rest = lower.trim();
+    while !rest.is_empty() {
+        let is_number = |c: char| c.is_ascii_digit() || "+-".contains(c);
+        let counts = rest.starts_with(is_number);
+        let end = rest.find(|c: char| is_number(c) != counts || c == ' ');
+        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after.trim_start();
+        if counts {
+            if count.is_some() {
+                return None;
+            }
+            count = Some(word.parse().ok()?);
+            continue;
+        }
+        let per = match (word, count) {
+            ("now" | "today", None) => (0, 0),
+            ("yesterday", None) => (-1, 0),
+            ("next", None) => {
+                count = Some(1);
+                continue;
+            }
+            ("last", None) => {
+                count = Some(-1);
+                continue;
+            }
+            ("ago", None) => (last.0.checked_mul(-2)?, last.1.checked_mul(-2)?),
+            ("week" | "weeks", _) => (7, 0),
+            ("tomorrow", None) | ("day" | "days", _) => (1, 0),
+            ("hour" | "hours", _) => (0, 3_600),
+            ("minute" | "minutes" | "min" | "mins", _) => (0, 60),
+            ("second" | "seconds" | "sec" | "secs", _) => (0, 1),
+            _ => return None,
+        };
+        let times = count.take().unwrap_or(1);
+        last = (times.checked_mul(per.0)?, times.checked_mul(per.1)?);
+        days = days.checked_add(last.0)?;
+        seconds = seconds.checked_add(last.1)?;
+    }
+    let is_near = days.abs() <= SHIFT_MAX / DAY_S && seconds.abs() <= SHIFT_MAX;
+    (is_near && count.is_none() && !text.trim().is_empty()).then_some((days, seconds))
+}
+
+/// Whether a literal that stands beside the clock may be kept: a number, a date, a time, the name of
+/// a day or month, also after the `x` of `[ "x$DAY" = x7 ]`.
 fn is_kept(text: &str) -> bool {
-    is_digits(text) || DAYS.iter().any(|day| day.eq_ignore_ascii_case(text))
+    let text = text.strip_prefix(['x', 'X']).unwrap_or(text);
+    let is_number = |c: char| c.is_ascii_digit() || "-+:/. ".contains(c);
+    let is_name = || {
+        let lower = text.to_ascii_lowercase();
+        let mut names = NAMES.iter();
+        names.any(|name| *name == lower || name.get(..3) == Some(&lower))
+    };
+    text.len() <= LITERAL_BYTES_MAX && (text.chars().all(is_number) || is_name())
+}
+
+/// Whether the value of a variable may be kept although it is not of the clock: an hour, a day.
+pub(super) fn is_small_number(text: &ClockText) -> bool {
+    matches!(text, ClockText::Literal(text) if matches!(text.len(), 1 | 2)
+        && text.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -11,7 +11,6 @@ use super::keep::{
 use super::programs::{Wrapper, arguments_matter, wrapper_named};
 use super::scope::{Scope, Value};
 use super::words::{Keep, Segment, Word};
-use facts::host::ClockValue;
 
 /// A program that a command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,8 +70,8 @@ impl Walk<'_> {
         let word = self.words[index];
         if let Some((_, len)) = word.assigned_name() {
             let is_kept = match assigned_value(word, self.scope) {
-                Some(Value::Path(_) | Value::Date(_)) => true,
-                Some(Value::Unclear) | None => false,
+                Some(Value::Path(_) | Value::Clock(_)) => true,
+                Some(Value::Unclear) | None => clock::zone(word).is_some(),
             };
             self.keep[index] = if is_kept {
                 Keep::Whole
@@ -188,12 +187,12 @@ impl Walk<'_> {
     fn keep_of_clock(&mut self, program: &str) {
         let words = &self.words[self.at + 1..];
         let kept: Vec<bool> = match program {
-            "date" => clock::date_arguments(words).0,
+            "date" => clock::date_arguments(words, None).0,
             "expr" | "test" | "[" | "[[" => {
                 let asks = words.iter().any(|word| clock::asks(word, self.scope));
                 let is_kept = |word: &&Word| {
-                    let is_sign = program == "expr" && clock::sign_of_expr(word).is_some();
-                    asks && (is_sign || clock::value(word, self.scope).is_some())
+                    let is_sign = program == "expr" && clock::expr_sign(word).is_some();
+                    asks && (is_sign || clock::text(word, self.scope).is_some())
                 };
                 words.iter().map(is_kept).collect()
             }
@@ -368,7 +367,7 @@ fn assigned_value(word: &Word, scope: &Scope) -> Option<Value> {
     if let Some(path) = kept_value(word) {
         return Some(Value::Path(path));
     }
-    let (_, len) = word.assigned_name()?;
+    let (name, len) = word.assigned_name()?;
     let mut value = word.clone();
     if let Some(Segment::Literal { text, .. }) = value.segments.first_mut() {
         text.drain(..len);
@@ -376,8 +375,11 @@ fn assigned_value(word: &Word, scope: &Scope) -> Option<Value> {
             value.segments.remove(0);
         }
     }
-    match clock::value(&value, scope) {
-        Some(ClockValue::Date(date)) => Some(Value::Date(date)),
+    match clock::text(&value, scope) {
+        Some(text) if text.has_date() => Some(Value::Clock(text)),
+        Some(text) if clock::is_small_number(&text) && !names_a_secret(name) => {
+            Some(Value::Clock(text))
+        }
         _ => clock::asks(&value, scope).then_some(Value::Unclear),
     }
 }

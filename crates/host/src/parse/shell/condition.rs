@@ -4,7 +4,7 @@ use super::clock;
 use super::scope::Scope;
 use super::truth::Truth;
 use super::words::Word;
-use facts::host::{ClockCondition, ClockOperator, ClockValue};
+use facts::host::{ClockCondition, ClockSum, SumOperator};
 
 /// Evaluates `test -x PATH`, `test -d PATH`, ... for an absolute path; `None` if unknown. The
 /// character is the option.
@@ -143,30 +143,37 @@ impl<'w> Condition<'w> {
 
     /// Compares two words; `None` if that is no comparison.
     fn comparison(&self, left: &Word, operator: &str, right: &Word) -> Option<Truth> {
-        let sign = match operator {
-            "-eq" => ClockOperator::Equal,
-            "-ne" => ClockOperator::Unequal,
-            "-lt" => ClockOperator::Less,
-            "-le" => ClockOperator::LessOrEqual,
-            "-gt" => ClockOperator::Greater,
-            "-ge" => ClockOperator::GreaterOrEqual,
-            "=" | "==" | "!=" => ClockOperator::Same,
+        let numeric = match operator {
+            "-eq" => Some(SumOperator::Equal),
+            "-ne" => Some(SumOperator::Unequal),
+            "-lt" => Some(SumOperator::Less),
+            "-le" => Some(SumOperator::LessOrEqual),
+            "-gt" => Some(SumOperator::Greater),
+            "-ge" => Some(SumOperator::GreaterOrEqual),
+            "=" | "==" | "!=" => None,
             _ => return None,
         };
         if !clock::asks(left, self.scope) && !clock::asks(right, self.scope) {
             return Some(Truth::Unknown);
         }
-        let value = |word| {
-            let mut value = clock::value(word, self.scope)?;
-            if let ClockValue::Date(date) = &mut value {
-                date.is_octal |= self.is_double && date.steps.is_empty();
-            }
-            Some(value)
-        };
-        let Some((left, right)) = value(left).zip(value(right)) else {
+        let texts = clock::text(left, self.scope).zip(clock::text(right, self.scope));
+        let Some((left, right)) = texts else {
             return Some(Truth::unclear());
         };
-        let truth = Truth::Timed(ClockCondition::Compare(left, sign, right));
+        let number = if self.is_double {
+            ClockSum::Number
+        } else {
+            ClockSum::Decimal
+        };
+        let condition = match numeric {
+            Some(operator) => ClockCondition::Nonzero(ClockSum::Of(
+                Box::new(number(left)),
+                operator,
+                Box::new(number(right)),
+            )),
+            None => ClockCondition::Same(left, right),
+        };
+        let truth = Truth::Timed(condition);
         Some(if operator == "!=" { truth.not() } else { truth })
     }
 

@@ -1,5 +1,6 @@
 //! A shell parser, limited to what is needed to find the programs that a job runs.
 
+mod arithmetic;
 mod clock;
 pub(crate) mod command;
 mod condition;

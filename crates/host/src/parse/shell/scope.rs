@@ -1,7 +1,7 @@
 //! What is known of a script's variables.
 
 use super::words::{Segment, Word};
-use facts::host::ClockDate;
+use facts::host::ClockText;
 use std::collections::HashMap;
 
 /// More variables than any real script assigns.
@@ -11,8 +11,8 @@ const VARIABLES_MAX: usize = 1000;
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Path(String),
-    /// It depends on the clock.
-    Date(ClockDate),
+    /// It depends on the clock, or is compared with it.
+    Clock(ClockText),
     /// It depends on the clock in a way that is not understood.
     Unclear,
 }
@@ -35,7 +35,7 @@ impl Scope {
                 }
                 Segment::Variable(name) => match self.values.get(name)? {
                     Value::Path(path) => text.push_str(path),
-                    Value::Date(_) | Value::Unclear => return None,
+                    Value::Clock(_) | Value::Unclear => return None,
                 },
                 _ => return None,
             }
@@ -44,16 +44,20 @@ impl Scope {
     }
 
     /// Returns the value of a variable if it is one of the clock.
-    pub fn date(&self, name: &str) -> Option<&ClockDate> {
+    pub fn clock_text(&self, name: &str) -> Option<&ClockText> {
         match self.values.get(name)? {
-            Value::Date(date) => Some(date),
+            Value::Clock(text) => Some(text),
             Value::Path(_) | Value::Unclear => None,
         }
     }
 
     /// Whether the value of a variable depends on the clock.
     pub fn asks_clock(&self, name: &str) -> bool {
-        matches!(self.values.get(name), Some(Value::Date(_) | Value::Unclear))
+        match self.values.get(name) {
+            Some(Value::Clock(text)) => text.has_date(),
+            Some(Value::Unclear) => true,
+            Some(Value::Path(_)) | None => false,
+        }
     }
 
     /// Records an assignment; `None` is a value that is not known.

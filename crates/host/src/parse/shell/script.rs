@@ -9,7 +9,7 @@ use super::programs;
 use super::scope::Scope;
 use super::truth::{Flow, Truth, any};
 use super::words::{DELIMITER, Keep, Kind, Token, Word, is_name};
-use facts::host::{ClockCondition, ClockOperator, ClockValue, JobCommand};
+use facts::host::{ClockCondition, JobCommand};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -420,8 +420,14 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             return self.function(flow);
         }
         let mut truth = Truth::Unknown;
-        if self.is_operator(&["("]) {
-            truth = self.subshell(flow);
+        if let Some(arithmetic) = self.arithmetic() {
+            truth = arithmetic;
+        } else if self.is_operator(&["("]) {
+            self.at += 1;
+            truth = self.list(&mut flow.clone());
+            if self.is_operator(&[")"]) {
+                self.at += 1;
+            }
         } else if self.pass("{") {
             truth = self.list(flow);
             self.pass("}");
@@ -592,16 +598,12 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
                 }
                 "expr" => {
                     let words = &words[run.word + 1..];
-                    match clock::of_expr(words, &self.scope) {
-                        Some(date) => Truth::Timed(ClockCondition::Compare(
-                            ClockValue::Date(date),
-                            ClockOperator::Unequal,
-                            ClockValue::Literal("0".to_owned()),
-                        )),
-                        None if words.iter().any(|word| clock::asks(word, &self.scope)) => {
+                    match clock::sum_of_expr(words, &self.scope) {
+                        Some(sum) if sum.has_date() => Truth::Timed(ClockCondition::Nonzero(sum)),
+                        _ if words.iter().any(|word| clock::asks(word, &self.scope)) => {
                             Truth::unclear()
                         }
-                        None => Truth::Unknown,
+                        _ => Truth::Unknown,
                     }
                 }
                 _ => Truth::Unknown,
