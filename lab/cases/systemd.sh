@@ -90,6 +90,12 @@ systemctl is-active fstrim.timer || exit 45
 unchanged taken-back || exit 46
 systemctl disable --now fstrim.timer
 
+echo "== and fstrim at a quiet time"
+apply fix 2 || exit 34
+systemctl is-enabled fstrim.timer && systemctl is-active fstrim.timer || exit 35
+systemctl show fstrim.timer -p TimersCalendar -p NextElapseUSecRealtime
+check mended
+
 echo "== masked"
 systemctl disable --now fstrim.timer
 systemctl mask fstrim.timer

@@ -20,7 +20,10 @@ expect "a timer that is enabled but not started is found" has idle '^TRIM003 .* 
 expect "the printed paced trim fixes it" lacks paced 'TRIM003 .* warning'
 expect "and brings nothing else" lacks paced 'TRIM00[2-7] .* warning'
 expect "its undo takes that back" has undone '^TRIM003 .* warning fstrim.timer'
+expect "fstrim at a quiet time fixes it as well" lacks mended 'TRIM003'
+expect "with an explicitly chosen time" lacks mended '^TRIM007 .* warning'
 expect "systemd uses the plan's time" grep -q '^TimersCalendar={ OnCalendar=Tue \*-\*-\* 01:00:00' "$out/log"
+expect "and that of fstrim" grep -q '^TimersCalendar={ OnCalendar=Sun \*-\*-\* 03:00:00' "$out/log"
 said() { tr -s ' \n' ' ' <"$out/$1.text" | grep -qE -- "$2"; }
 # What they start is not on this machine, nor are its man pages.
 sed -i 's,=/usr/bin/trimtab,=/bin/true,' "$out"/units/trimtab-trim@.service

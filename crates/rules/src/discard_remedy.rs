@@ -3,49 +3,35 @@
 mod description;
 mod dm;
 mod drive;
+mod site;
 
 pub(crate) use description::{headline, name_of, reason};
 pub(crate) use drive::switch_on;
+pub(crate) use site::Site;
 
 use crate::discard_path::{Cause, Fault};
 use crate::shell::operand;
-use dm::{crypt, is_hidden_volume, lvm_path, parity_raid, thin_ignore, thin_passdown};
+use dm::{crypt, dm_parity, is_hidden_volume, lvm_path, md_parity, thin_ignore, thin_passdown};
 use drive::{ask_the_host, drive_or_adapter, is_made_by_a_host, scsi_unmap};
 use facts::host::{BlockDevice, DeviceKind};
-use facts::{Host, Layer, Remedy, Stack};
+use facts::{Layer, Remedy, Stack};
 
-/// Returns ways to make layers pass discards, the recommended one of each first.
-pub(crate) fn remedies<'f, 'a: 'f>(
-    host: &Host,
-    stack: &Stack<'_>,
-    faults: impl IntoIterator<Item = &'f Fault<'a>>,
-) -> Vec<Remedy> {
-    let mut all: Vec<Remedy> = Vec::new();
-    for remedy in faults
-        .into_iter()
-        .flat_map(|fault| of_fault(host, stack, fault))
-    {
-        if !all.contains(&remedy) {
-            all.push(remedy);
-        }
-    }
-    all
-}
-
-fn of_fault(host: &Host, stack: &Stack<'_>, fault: &Fault<'_>) -> Vec<Remedy> {
+/// Returns ways to make the layer pass discards, the recommended one first.
+pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
     let mut remedies = match &fault.cause {
-        Cause::Crypt { .. } => crypt(host, fault.device),
-        Cause::ParityRaid | Cause::DmParityRaid => parity_raid(),
-        Cause::ThinIgnore { .. } => vec![thin_ignore(fault.device)],
+        Cause::Crypt { .. } => crypt(site.host, fault.device),
+        Cause::ParityRaid => md_parity(site, fault.device),
+        Cause::DmParityRaid => vec![dm_parity(fault.device)],
+        Cause::ThinIgnore { .. } => vec![thin_ignore(site, fault.device)],
         Cause::ThinNoPassdown { .. } => vec![thin_passdown(fault.device)],
         Cause::CacheNoPassdown => vec![Remedy::advice(
             "Load the cache's table again without `no_discard_passdown`, and find out which tool \
              put it there.",
         )],
         Cause::SwitchedOff { max_hw_bytes } => vec![switch_on(fault.device, *max_hw_bytes)],
-        Cause::VirtioBlk => vec![ask_the_host(host, fault.device)],
+        Cause::VirtioBlk => vec![ask_the_host(site.host, fault.device)],
         Cause::Provisioning(_) | Cause::Unexplained if is_made_by_a_host(fault.device) => {
-            vec![ask_the_host(host, fault.device)]
+            vec![ask_the_host(site.host, fault.device)]
         }
         Cause::Usb => scsi_unmap(fault.device),
         Cause::Provisioning(_) => {
@@ -63,7 +49,7 @@ fn of_fault(host: &Host, stack: &Stack<'_>, fault: &Fault<'_>) -> Vec<Remedy> {
              integrity layers often pass no discards), or move the data to a volume without it.",
         )],
     };
-    remedies.extend(reload_above(stack, fault));
+    remedies.extend(reload_above(site, fault));
     announce_next(&mut remedies);
     remedies
 }
@@ -80,13 +66,13 @@ pub(crate) fn announce_next(remedies: &mut [Remedy]) {
 
 /// Returns the remedy that reloads the layers between the fault and the mount, because layers
 /// compute their limits when they are set up.
-fn reload_above(stack: &Stack<'_>, fault: &Fault<'_>) -> Option<Remedy> {
+fn reload_above(site: &Site<'_, '_>, fault: &Fault<'_>) -> Option<Remedy> {
     // A pool that is switched through LVM is reactivated together with its volumes.
     let comes_up_with_it = matches!(
         fault.cause,
         Cause::ThinIgnore { .. } | Cause::ThinNoPassdown { .. } | Cause::Blocklisted
     );
-    let above: Vec<&BlockDevice> = layers_above(stack, &fault.device.name)
+    let above: Vec<&BlockDevice> = layers_above(site.stack, &fault.device.name)
         .map(|layer| layer.device)
         .filter(|device| !matches!(device.kind, DeviceKind::Partition { .. }))
         .collect();
@@ -135,7 +121,7 @@ fn layers_above<'s, 'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::remedies;
+    use super::{Site, remedies};
     use crate::discard_path::trace;
     use crate::test_host::*;
     use facts::host::{DeviceKind, ProvisioningMode, ScsiTransport};
@@ -148,8 +134,13 @@ mod tests {
         let mount = &host.mounts[0];
         let stack = host.stack_of(mount).expect("a stack");
         let path = trace(&stack);
-        let remedies = remedies(host, &stack, path.faults.first());
-        assert!(!remedies.is_empty());
+        let fault = path.faults.first().expect("a fault");
+        let site = Site {
+            host,
+            mount,
+            stack: &stack,
+        };
+        let remedies = remedies(&site, fault);
         for remedy in &remedies {
             let Some(script) = &remedy.command else {
                 continue;
@@ -244,27 +235,28 @@ mod tests {
             .build();
         let remedies = remedies_of(&host);
         assert_eq!(remedies.len(), 1);
-        let text = &remedies[0].text;
-        assert!(
-            text.contains("`lvchange --discards passdown vg/pool`"),
-            "{text}"
+        assert_eq!(
+            command(&remedies, 0),
+            "umount /mnt/t &&\nlvchange -an vg/thin &&\nlvchange -an vg/pool &&\n\
+             lvchange --discards passdown vg/pool &&\nlvchange -ay vg/pool &&\n\
+             lvchange -ay vg/thin &&\nmount /dev/mapper/vg-thin /mnt/t"
         );
     }
 
     #[test]
-    fn a_parity_array_depends_on_what_its_drives_return() {
+    fn a_parity_array_checks_its_drives_first() {
         let host = TestHost::new()
             .devices([nvme("nvme0n1"), nvme("nvme1n1"), sata("sda")])
             .device(md("md5", "raid5", &["nvme0n1", "nvme1n1", "sda"]))
             .mount("/data", "md5", "xfs", "rw")
             .build();
         let remedies = remedies_of(&host);
-        let text = &remedies[0].text;
+        assert_eq!(command(&remedies, 0).lines().count(), 3);
         assert!(
-            text.starts_with("Only if every drive returns zeroes"),
-            "{text}"
+            command(&remedies, 1)
+                .contains("mdadm --assemble /dev/md5 /dev/nvme0n1 /dev/nvme1n1 /dev/sda")
         );
-        assert!(remedies[0].risk.is_some() && remedies[0].undo.is_some());
+        assert!(remedies[1].risk.is_some() && remedies[1].undo.is_some());
     }
 
     #[test]
@@ -315,9 +307,12 @@ mod tests {
         let of = |mount: usize| {
             let stack = host.stack_of(&host.mounts[mount]).expect("a stack");
             let path = trace(&stack);
-            remedies(&host, &stack, path.faults.first())
-                .pop()
-                .expect("a remedy")
+            let site = Site {
+                host: &host,
+                mount: &host.mounts[mount],
+                stack: &stack,
+            };
+            remedies(&site, &path.faults[0]).pop().expect("a remedy")
         };
         assert_eq!(of(0).command.as_deref(), Some("lvchange --refresh vg/data"));
         assert_eq!(of(1).command, None);

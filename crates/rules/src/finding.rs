@@ -3,7 +3,6 @@
 use crate::rule::Rule;
 use crate::volume::Volume;
 use crate::{shell, wording};
-use facts::host::BlockDevice;
 use facts::{Finding, Severity};
 
 /// Creates a finding about a volume, without its explanation.
@@ -25,21 +24,6 @@ pub(crate) fn about_volume(
         why: String::new(),
         evidence: vec![wording::mount_evidence(volume)],
         remedy: Vec::new(),
-    }
-}
-
-/// Creates a finding about a device below a volume, without its explanation.
-pub(crate) fn about_device(
-    rule: &Rule,
-    severity: Severity,
-    volume: &Volume<'_>,
-    device: &BlockDevice,
-    title: impl Into<String>,
-) -> Finding {
-    Finding {
-        subject: shell::printable(&device.dev_path()),
-        device: Some(device.name.clone()),
-        ..about_volume(rule, severity, volume, title)
     }
 }
 

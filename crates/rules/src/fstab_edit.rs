@@ -39,13 +39,20 @@ pub(crate) fn replace_option(host: &Host, line: u64, old: &str, new: &str) -> St
 
 /// Returns the command that appends an option to those of a line.
 pub(crate) fn append_option(host: &Host, line: u64, option: &str) -> String {
-    edit(
-        host,
-        line,
-        &format!(
+    append_to_lines(host, &[(line, option)])
+}
+
+/// Returns the command that appends an option each to those of several lines; [`undo`] takes the first
+/// of them.
+pub(crate) fn append_to_lines(host: &Host, lines: &[(u64, &str)]) -> String {
+    let at_line = |(line, option): &(u64, &str)| {
+        format!(
             "{line}s/^([[:blank:]]*([^[:blank:]]+[[:blank:]]+){{3}}[^[:blank:]]+)/\\1,{option}/"
-        ),
-    )
+        )
+    };
+    let expressions: Vec<String> = lines.iter().map(at_line).collect();
+    let first = lines.first().map_or(0, |(line, _)| *line);
+    edit(host, first, &expressions.join("; "))
 }
 
 /// Returns the command that restores fstab from before the edit of a line.
@@ -127,6 +134,16 @@ mod tests {
         let command = append_option(&Host::default(), 1, "noatime");
         if let Some(result) = edited(&command, "UUID=1  /a\text4 defaults 0 2\n") {
             assert_eq!(result, "UUID=1  /a\text4 defaults,noatime 0 2\n");
+        }
+        let command = append_to_lines(&Host::default(), &[(1, "noatime"), (3, "noatime")]);
+        assert!(command.starts_with("sed -i.before-line-1 "), "{command}");
+        if let Some(result) = edited(
+            &command,
+            "/a /b auto bind\n/c /d auto bind\n/e /f auto bind 0 0\n",
+        ) {
+            let expected =
+                "/a /b auto bind,noatime\n/c /d auto bind\n/e /f auto bind,noatime 0 0\n";
+            assert_eq!(result, expected);
         }
     }
 

@@ -33,30 +33,52 @@ const HOURS: [i8; 4] = [3, 1, 4, 2];
 /// A time for a trim. It stands for the quiet period, which only the operator knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct QuietSlot {
-    day: Weekday,
+    rhythm: Rhythm,
     hour: i8,
 }
 
-/// The slot of a host, determined once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rhythm {
+    Weekly(Weekday),
+    /// Every this many days.
+    Days(u32),
+}
+
+/// The slots of a host, each determined once.
 pub(crate) struct QuietTimes<'c, 'a> {
     cx: &'c Context<'a>,
-    slot: OnceCell<QuietSlot>,
+    busy: OnceCell<Busy>,
 }
 
 impl<'c, 'a> QuietTimes<'c, 'a> {
     pub fn of(cx: &'c Context<'a>) -> Self {
         Self {
             cx,
-            slot: OnceCell::new(),
+            busy: OnceCell::new(),
         }
     }
 
     /// Returns a weekly slot that meets no other heavy job of the host. Trims do not count: of two trims
     /// that meet, each is paced or slow as it was.
     pub fn weekly(&self) -> QuietSlot {
-        *self.slot.get_or_init(|| {
+        QuietSlot::weekly_beside(self.busy())
+    }
+
+    /// Returns a slot every `days` days that meets no other heavy job of the host.
+    pub fn every(&self, days: u32) -> QuietSlot {
+        let busy = self.busy();
+        let is_free = |hour: &i8| !DAYS.iter().any(|day| busy.is_near(*day, *hour));
+        let hour = HOURS.into_iter().find(is_free).unwrap_or(HOURS[0]);
+        QuietSlot {
+            rhythm: Rhythm::Days(days.max(1)),
+            hour,
+        }
+    }
+
+    fn busy(&self) -> &Busy {
+        self.busy.get_or_init(|| {
             let clock = HostClock::of(self.cx.host);
-            QuietSlot::weekly_beside(&Busy::of(&clock, &heavy_runs(self.cx)))
+            Busy::of(&clock, &heavy_runs(self.cx))
         })
     }
 }
@@ -116,12 +138,30 @@ impl QuietSlot {
             .flat_map(|hour| DAYS.into_iter().map(move |day| (day, hour)));
         let free = slots.find(|&(day, hour)| !busy.is_near(day, hour));
         let (day, hour) = free.unwrap_or((DAYS[0], HOURS[0]));
-        Self { day, hour }
+        Self {
+            rhythm: Rhythm::Weekly(day),
+            hour,
+        }
     }
 
     /// Returns the slot as a calendar event: `Sun *-*-* 03:00:00`.
     pub fn calendar(self) -> String {
-        format!("{} *-*-* {:02}:00:00", &name(self.day)[..3], self.hour)
+        let hour = self.hour;
+        match self.rhythm {
+            Rhythm::Weekly(day) => format!("{} *-*-* {hour:02}:00:00", &name(day)[..3]),
+            Rhythm::Days(1) => format!("*-*-* {hour:02}:00:00"),
+            Rhythm::Days(days) => format!("*-*-1/{days} {hour:02}:00:00"),
+        }
+    }
+
+    /// Returns the slot as the time fields of a crontab: `0 3 * * 0`.
+    pub fn cron(self) -> String {
+        let hour = self.hour;
+        match self.rhythm {
+            Rhythm::Weekly(day) => format!("0 {hour} * * {}", day.to_sunday_zero_offset()),
+            Rhythm::Days(1) => format!("0 {hour} * * *"),
+            Rhythm::Days(days) => format!("0 {hour} */{days} * *"),
+        }
     }
 
     /// Returns the window of a paced trim: `03:00-05:00`.
@@ -140,8 +180,12 @@ impl QuietSlot {
     }
 
     fn words(self, hours: i8) -> String {
-        let (from, to) = (self.hour, self.hour + hours);
-        format!("{} {from:02}:00 to {to:02}:00", name(self.day))
+        let times = format!("{:02}:00 to {:02}:00", self.hour, self.hour + hours);
+        match self.rhythm {
+            Rhythm::Weekly(day) => format!("{} {times}", name(day)),
+            Rhythm::Days(1) => format!("{times} every day"),
+            Rhythm::Days(days) => format!("{times} every {}", units::count(days, "day")),
+        }
     }
 }
 
@@ -168,7 +212,7 @@ pub(crate) fn heavy_runs(cx: &Context<'_>) -> Vec<Run> {
 }
 
 /// Returns the runs of jobs in the coming weeks, without those of jobs that run all the time.
-fn runs_of(clock: &HostClock, jobs: &[&Job], now: Timestamp) -> Vec<Run> {
+pub(crate) fn runs_of(clock: &HostClock, jobs: &[&Job], now: Timestamp) -> Vec<Run> {
     let until = now.checked_add(MEETINGS_AHEAD).unwrap_or(now);
     jobs.iter()
         .filter(|job| {
@@ -199,16 +243,28 @@ mod tests {
     fn sunday_at_three_unless_a_backup_runs_then() {
         let slot = weekly(vec![fstrim_timer()]);
         assert_eq!(slot.calendar(), "Sun *-*-* 03:00:00");
+        assert_eq!(slot.cron(), "0 3 * * 0");
         assert_eq!(slot.window(), "03:00-05:00");
         assert_eq!(slot.window_words(), "Sunday 03:00 to 05:00");
         let backup = |spec: &str| cron_job("/etc/cron.d/backup:1", spec, "restic backup /data");
-        let beside = |spec: &str| weekly(vec![backup(spec)]).start_words();
-        assert_eq!(beside("50 2 * * 0"), "Saturday 03:00 to 04:00");
-        assert_eq!(beside("30 3 * * *"), "Sunday 01:00 to 02:00");
-        assert_eq!(beside("0 12 * * *"), "Sunday 03:00 to 04:00");
+        assert_eq!(weekly(vec![backup("50 2 * * 0")]).cron(), "0 3 * * 6");
+        assert_eq!(weekly(vec![backup("30 3 * * *")]).cron(), "0 1 * * 0");
+        assert_eq!(weekly(vec![backup("0 12 * * *")]).cron(), "0 3 * * 0");
         // The last minutes before Sunday count for a slot on Sunday.
         assert!(Busy(vec![(WEEK_MIN - 24 * 60 - 5, 200)]).is_near(Weekday::Sunday, 3));
         assert!(Busy(vec![(WEEK_MIN - 5, 200)]).is_near(Weekday::Monday, 3));
         assert!(!Busy(vec![(WEEK_MIN - 5, 100)]).is_near(Weekday::Monday, 3));
+    }
+
+    #[test]
+    fn days_are_written_for_timers_and_crontabs() {
+        let host = TestHost::new().build();
+        let slot = QuietTimes::of(&Context::new(&host)).every(3);
+        assert_eq!(slot.calendar(), "*-*-1/3 03:00:00");
+        assert_eq!(slot.cron(), "0 3 */3 * *");
+        assert_eq!(slot.start_words(), "03:00 to 04:00 every 3 days");
+        let daily = QuietTimes::of(&Context::new(&host)).every(1);
+        assert_eq!(daily.calendar(), "*-*-* 03:00:00");
+        assert_eq!(daily.window_words(), "03:00 to 05:00 every day");
     }
 }

@@ -1,4 +1,5 @@
-//! The fixes that rules print about trims. Commands plan a paced trim or stop a job; any other way is a sentence.
+//! The fixes that rules print about trims, with their wording and commands: replace a job by a paced
+//! trim, move it to a quiet time, start one, stop one.
 
 mod elsewhere;
 mod once;
@@ -6,14 +7,15 @@ mod online;
 mod parts;
 
 use crate::context::Context;
+use crate::job_places::{cron_directory_script, crontab_line, is_plain};
 use crate::quiet_slot::QuietSlot;
-use crate::shell;
 use crate::trim_jobs::{Miss, NOTRIM, TrimJob, supports_notrim};
 use crate::trim_plan::ending;
 use crate::trim_state;
 use crate::volume::Volume;
-use facts::Remedy;
-use facts::host::Job;
+use crate::{fstab_edit, shell};
+use facts::host::{Job, Mount};
+use facts::{Host, Remedy};
 
 pub(crate) use elsewhere::{compact_vhdx, elsewhere, is_wsl};
 pub(crate) use once::trim_once;
@@ -21,32 +23,155 @@ pub(crate) use online::{
     discard_and_leave_out, mount_with_discard, mount_without_discard, paced_without_discard,
 };
 pub(crate) use parts::{FIRST_PASS, is_declared_quiet};
-use parts::{QUIET_NAME, STOP_RISK, plan_commands, plan_text, planned_first_pass, stop_commands};
+use parts::{
+    QUIET_NAME, STOP_RISK, job_name, new_job, plan_commands, plan_text, planned_first_pass,
+    put_in_yours, stop_commands,
+};
+
+/// Returns the drop-in directory of a timer. The file sorts after `override.conf`, which
+/// `systemctl edit` writes, so it takes precedence.
+fn drop_in_dir(unit: &str) -> String {
+    format!("/etc/systemd/system/{unit}.d")
+}
+
+/// Returns the command that writes the drop-in with another calendar for a timer.
+///
+/// It sets `Persistent=false`, because otherwise a missed run starts minutes after boot, when
+/// caches are cold and shards recover.
+fn write_drop_in(unit: &str, slot: QuietSlot) -> String {
+    let dir = shell::quote(&drop_in_dir(unit));
+    let file = shell::quote(&format!("{}/{QUIET_NAME}.conf", drop_in_dir(unit)));
+    let calendar = slot.calendar();
+    format!(
+        "mkdir -p {dir} && printf '%s\\n' '[Timer]' 'OnCalendar=' 'OnCalendar={calendar}' \
+         'AccuracySec=1min' 'RandomizedDelaySec=1h' 'Persistent=false' > {file} && \
+         systemctl daemon-reload"
+    )
+}
+
+fn remove_drop_in(unit: &str) -> String {
+    let file = shell::quote(&format!("{}/{QUIET_NAME}.conf", drop_in_dir(unit)));
+    format!("rm {file} && systemctl daemon-reload")
+}
 
 /// Enables an existing timer at a quiet time.
-pub(crate) fn enable_timer(unit: &str) -> Remedy {
-    Remedy::advice(format!(
-        "Or enable {}, with a quiet time in a drop-in {QUIET_NAME}.conf that resets `OnCalendar=` first, and another \
-         night on each node.",
-        shell::printable(unit)
-    ))
+pub(crate) fn enable_timer(unit: &str, slot: QuietSlot) -> Remedy {
+    let timer = shell::quote(unit);
+    Remedy::command(
+        format!(
+            "Enable it, and set its time in an override (as `systemctl edit {timer}` does). {}",
+            put_in_yours(&slot.start_words())
+        ),
+        format!(
+            "{} && systemctl enable --now {timer}",
+            write_drop_in(unit, slot)
+        ),
+    )
     .risk(FIRST_PASS)
+    .undo(format!(
+        "systemctl disable --now {timer} && {}",
+        remove_drop_in(unit)
+    ))
+}
+
+/// Gives an active timer another calendar.
+pub(crate) fn reschedule_timer(unit: &str, slot: QuietSlot, text: impl Into<String>) -> Remedy {
+    let timer = shell::quote(unit);
+    Remedy::command(
+        text,
+        format!("{} && systemctl restart {timer}", write_drop_in(unit, slot)),
+    )
+    .risk("A run that is missed while the host is off is not made up for.")
+    .undo(format!(
+        "{} && systemctl restart {timer}",
+        remove_drop_in(unit)
+    ))
 }
 
 /// Moves a trim job to a quiet time, depending on what starts it.
-pub(crate) fn move_to_quiet_time(job: &Job) -> Remedy {
-    let how = if job.timer.is_some() {
-        format!("by a drop-in {QUIET_NAME}.conf of its timer that resets `OnCalendar=` first")
-    } else {
-        format!(
-            "from {} to a line of its own in /etc/cron.d/trim-at-{QUIET_NAME}",
-            shell::printable(&job.defined_in)
+pub(crate) fn move_to_quiet_time(job: &Job, slot: QuietSlot) -> Remedy {
+    if let Some(timer) = &job.timer {
+        return reschedule_timer(
+            &timer.unit,
+            slot,
+            format!(
+                "Move it to a quiet period by an override. {}",
+                put_in_yours(&slot.start_words())
+            ),
+        );
+    }
+    let cron = slot.cron();
+    let start = put_in_yours(&slot.start_words());
+    if let Some(script) = cron_directory_script(job) {
+        let from = shell::quote(&format!("/{script}"));
+        return Remedy::command(
+            format!(
+                "Move it to a quiet period: take the script out of its cron directory and give it \
+                 a line of its own. {start}"
+            ),
+            format!(
+                "mv {from} /usr/local/sbin/trim-at-{QUIET_NAME} && printf '%s\\n' \
+                 '{cron} root /usr/local/sbin/trim-at-{QUIET_NAME}' \
+                 > /etc/cron.d/trim-at-{QUIET_NAME}"
+            ),
         )
-    };
+        .risk("anacron no longer makes up for a run that was missed while the host was off.")
+        .undo(format!(
+            "rm /etc/cron.d/trim-at-{QUIET_NAME} && mv /usr/local/sbin/trim-at-{QUIET_NAME} {from}"
+        ));
+    }
+    if let Some((file, line)) = crontab_line(job) {
+        let fields = "@[a-z]+|([^[:blank:]]+[[:blank:]]+){4}[^[:blank:]]+";
+        return Remedy::command(
+            format!(
+                "Move it to a quiet period, into a file whose name tells trimtab that its time is \
+                 quiet. {start}"
+            ),
+            format!(
+                "sed -nE '{line}s/^[[:blank:]]*({fields})/{cron}/p' {file} \
+                 > /etc/cron.d/trim-at-{QUIET_NAME} && sed -i '{line}s/^/#/' {file}"
+            ),
+        )
+        .risk("Variables that the old crontab sets, such as PATH, do not apply to the new file.")
+        .undo(format!(
+            "sed -i '{line}s/^#//' {file} && rm /etc/cron.d/trim-at-{QUIET_NAME}"
+        ));
+    }
     Remedy::advice(format!(
-        "Or move it to a quiet period, {how}, and to another night on each node; the name tells trimtab that its time \
-         is quiet."
+        "Move it to a quiet period: take its line out of {} and give it a file of its own, \
+         /etc/cron.d/trim-at-{QUIET_NAME}, whose name tells trimtab that its time is quiet, for \
+         example `{cron}` for {}, and another night on each node.",
+        shell::printable(&job.defined_in),
+        slot.start_words()
     ))
+}
+
+/// Moves one of several jobs that meet to a different night.
+pub(crate) fn move_apart(job: &Job, slot: QuietSlot) -> Remedy {
+    let name = shell::printable(&job.name);
+    match &job.timer {
+        Some(timer) => reschedule_timer(
+            &timer.unit,
+            slot,
+            format!(
+                "Give {name} a night of its own by an override, for example {}.",
+                slot.start_words()
+            ),
+        ),
+        None if cron_directory_script(job).is_some() => Remedy::advice(format!(
+            "Give {name} a night of its own: take the script out of its cron directory and start it \
+             by a line of its own in /etc/cron.d, for example `{}` for {}.",
+            slot.cron(),
+            slot.start_words()
+        )),
+        None => Remedy::advice(format!(
+            "Give {name} a night of its own: change the time fields in {}, for example to `{}` for \
+             {}.",
+            shell::printable(&job.defined_in),
+            slot.cron(),
+            slot.start_words()
+        )),
+    }
 }
 
 /// Stops a trim job.
@@ -85,13 +210,19 @@ pub(crate) fn trim_mounts(cx: &Context<'_>, mount_points: &[&str]) -> Remedy {
         .undo(undo)
 }
 
-/// Trims a mount by fstrim, at a time that is declared to be quiet.
-pub(crate) fn fstrim_at_quiet_time() -> Remedy {
-    Remedy::advice(format!(
-        "Or trim it with fstrim, in one go, in a quiet period and another night on each node: by a timer or a file in \
-         /etc/cron.d with `{QUIET_NAME}` in its name."
-    ))
-    .risk(FIRST_PASS)
+/// Trims one mount by fstrim, at a time that is declared to be quiet.
+pub(crate) fn fstrim_at_quiet_time(cx: &Context<'_>, mount: &Mount, slot: QuietSlot) -> Remedy {
+    let text = format!(
+        "Trim it with fstrim, in one go. {}",
+        put_in_yours(&slot.window_words())
+    );
+    let mount_point = &mount.mount_point;
+    if !is_plain(mount_point) {
+        return Remedy::advice(text).risk(FIRST_PASS);
+    }
+    let name = format!("{}-at-{QUIET_NAME}", job_name(mount_point));
+    let (command, undo) = new_job(cx, &name, &format!("/sbin/fstrim {mount_point}"), slot);
+    Remedy::command(text, command).risk(FIRST_PASS).undo(undo)
 }
 
 /// Trims one mount point once, paced.
@@ -138,16 +269,50 @@ pub(crate) fn replace_by_paced(
 }
 
 /// Makes the job for all mounts include one that it misses.
-pub(crate) fn add_to_trim(trim: &TrimJob<'_>, miss: &Miss) -> Remedy {
-    let place = shell::printable(&trim.job.defined_in);
-    let quiet = "and move the job to a quiet period, since it stalls the store from then on";
-    let text = match miss {
-        Miss::NotInFstab | Miss::FstabTypeNone { .. } => format!(
-            "Or let the job in {place} reach it, by a line in /etc/fstab, `fstrim --all` or a command for this mount, \
-             {quiet}."
-        ),
+pub(crate) fn add_to_trim(
+    host: &Host,
+    mount: &Mount,
+    trim: &TrimJob<'_>,
+    miss: &Miss,
+    slot: QuietSlot,
+) -> Remedy {
+    let job = trim.job;
+    // At the default time, the job would stall the store that it reaches from now on.
+    let quiet = job
+        .timer
+        .as_ref()
+        .filter(|_| !is_declared_quiet(job))
+        .map(|timer| {
+            let unit = shell::quote(&timer.unit);
+            (
+                format!(
+                    " && {} && systemctl restart {unit}",
+                    write_drop_in(&timer.unit, slot)
+                ),
+                format!(
+                    " && {} && systemctl restart {unit}",
+                    remove_drop_in(&timer.unit)
+                ),
+            )
+        });
+    let at_quiet_time = if quiet.is_some() {
+        format!(" and move the timer: {}", put_in_yours(&slot.start_words()))
+    } else {
+        ".".to_owned()
+    };
+    let (quiet, loud) = quiet.unwrap_or_default();
+    match miss {
+        Miss::NotInFstab | Miss::FstabTypeNone { .. } => {}
         Miss::NoTrim { line } => {
-            format!("Or remove {NOTRIM} from line {line} of /etc/fstab, {quiet}.")
+            return Remedy::command(
+                format!("Remove {NOTRIM} from line {line} of fstab{at_quiet_time}"),
+                format!(
+                    "{}{quiet}",
+                    fstab_edit::remove_option(host, *line, &NOTRIM.replace('.', "\\."))
+                ),
+            )
+            .risk(FIRST_PASS)
+            .undo(format!("{}{loud}", fstab_edit::undo(host, *line)));
         }
         Miss::FstabReadOnly { line } => {
             return Remedy::advice(format!(
@@ -162,10 +327,44 @@ pub(crate) fn add_to_trim(trim: &TrimJob<'_>, miss: &Miss) -> Remedy {
             );
         }
         Miss::TypeLeftOut | Miss::NotNamed | Miss::Refused(_) => {
-            format!("Or change the command in {place}: {}.", miss.reason())
+            return Remedy::advice(format!(
+                "Change the command in {}: {}.",
+                shell::printable(&job.defined_in),
+                miss.reason()
+            ));
         }
-    };
-    Remedy::advice(text).risk(FIRST_PASS)
+    }
+    match &job.timer {
+        Some(timer) if is_plain(&mount.mount_point) => {
+            let dir = format!("/etc/systemd/system/{}.d", timer.activates);
+            let file = shell::quote(&format!("{dir}/{}.conf", job_name(&mount.mount_point)));
+            Remedy::command(
+                format!(
+                    "Add it to what the service trims, by a drop-in (an fstab line for it does \
+                     the same, and is read at boot as well){at_quiet_time}"
+                ),
+                format!(
+                    "mkdir -p {} && printf '%s\\n' '[Service]' \
+                     'ExecStart=-/sbin/fstrim --verbose {}' > {file} && systemctl daemon-reload{quiet}",
+                    shell::quote(&dir),
+                    mount.mount_point
+                ),
+            )
+            .risk(FIRST_PASS)
+            .undo(format!("rm {file} && systemctl daemon-reload{loud}"))
+        }
+        Some(_) => Remedy::advice(
+            "Add a line for it to /etc/fstab, or a second `ExecStart=` to the service by a \
+             drop-in.",
+        )
+        .risk(FIRST_PASS),
+        None => Remedy::advice(format!(
+            "Let {} call `fstrim --all`, which goes by what is mounted, or add a line for this \
+             mount to /etc/fstab.",
+            shell::printable(&job.defined_in)
+        ))
+        .risk(FIRST_PASS),
+    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,9 @@
 //! same result.
 
 use crate::Context;
-use crate::discard_path::{self, Fault};
-use crate::rule::Rule;
 use crate::volume::Volume;
-use crate::{discard_remedy, finding};
+use facts::Evidence;
 use facts::host::Mount;
-use facts::{Evidence, Finding, Severity};
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -61,41 +58,6 @@ impl<T> Group<'_, '_, T> {
             points.join(" "),
         ))
     }
-}
-
-/// Volumes with the same layers at fault, of which there is at least one.
-pub(crate) type FaultGroup<'c, 'a> = Group<'c, 'a, Vec<Fault<'a>>>;
-
-/// Maximum number of layers at fault listed per mount; further ones are counted.
-pub(crate) const FAULTS_MAX: usize = 8;
-
-impl FaultGroup<'_, '_> {
-    /// Creates the finding about the first layer at fault, with the evidence of all, without its explanation.
-    pub(crate) fn as_finding(&self, rule: &Rule, severity: Severity) -> Finding {
-        let first = &self.item[0];
-        let more = match self.item.len() {
-            1 => String::new(),
-            n => format!(", and {} more like it", n - 1),
-        };
-        let title = format!("{}{more}", discard_remedy::headline(first));
-        let mut finding = finding::about_device(rule, severity, self.volume, first.device, title);
-        let faults = self.item.iter().take(FAULTS_MAX);
-        finding
-            .evidence
-            .extend(faults.flat_map(discard_path::evidence_of));
-        finding
-    }
-}
-
-/// Groups volumes by their layers at fault; those without any are left out.
-pub(crate) fn grouped_by_faults<'c, 'a>(
-    volumes: Vec<(&'c Volume<'a>, Vec<Fault<'a>>)>,
-) -> Vec<FaultGroup<'c, 'a>> {
-    let at_fault = volumes.into_iter().filter(|(_, faults)| !faults.is_empty());
-    grouped(at_fault.map(|(volume, faults)| {
-        let names = faults.iter().map(|fault| fault.device.name.as_str());
-        (volume, names.collect::<Vec<&str>>(), faults)
-    }))
 }
 
 /// Groups volumes by key, so that a faulty layer below ten mounts is one finding.

@@ -419,14 +419,17 @@ fn keep_source(source: &str) -> String {
 /// Keeps the one key that is used. This requires parsing the file: whether a line counts depends on
 /// its section.
 fn keep_lvm_conf(path: &str, text: &str) -> Result<Vec<u8>, Unread> {
-    let word = lvm_conf::issue_discards(path, text).map_err(|error| {
+    let config = lvm_conf::parse(path, text).map_err(|error| {
         // The error without the text that was found.
         let line = error.line.unwrap_or_default();
         Unread::Malformed(format!("line {line}: expected {}", error.expected))
     })?;
-    Ok(word.map_or_else(Vec::new, |word| {
-        format!("{} = {}\n", lvm_conf::ISSUE_DISCARDS, u8::from(word)).into_bytes()
-    }))
+    if config.get(lvm_conf::ISSUE_DISCARDS).is_none() {
+        return Ok(Vec::new());
+    }
+    // A value that is not a boolean means LVM's default.
+    let value = u8::from(config.boolean(lvm_conf::ISSUE_DISCARDS).unwrap_or(false));
+    Ok(format!("{} = {value}\n", lvm_conf::ISSUE_DISCARDS).into_bytes())
 }
 
 #[cfg(test)]

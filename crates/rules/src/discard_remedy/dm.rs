@@ -1,7 +1,8 @@
 //! Remedies for dm-crypt, thin pools and parity RAID.
 
-use crate::shell::{operand, printable};
-use facts::host::{BlockDevice, DeviceKind};
+use super::site::Site;
+use crate::shell::{operand, printable, quote};
+use facts::host::{BlockDevice, DeviceKind, Mount};
 use facts::{Host, Remedy};
 
 fn dm_name(device: &BlockDevice) -> &str {
@@ -128,21 +129,73 @@ pub(super) fn crypt(host: &Host, device: &BlockDevice) -> Vec<Remedy> {
     remedies
 }
 
-/// Parity RAID of md or LVM.
-pub(super) fn parity_raid() -> Vec<Remedy> {
+const RAID_SWITCH: &str = "/sys/module/raid456/parameters/devices_handle_discard_safely";
+const RAID_CONF: &str = "/etc/modprobe.d/raid456-discard.conf";
+const RAID_RISK: &str = "A drive that does not return zeroes, always and for every discarded \
+    block, leaves the parity wrong: the next rebuild writes garbage. Discards on parity RAID are \
+    slow as well: 12 s for 1.4 GiB on an idle test array.";
+
+/// Returns the command that queries every drive whether discarded blocks read as zeroes.
+fn check_members(site: &Site<'_, '_>) -> Remedy {
+    const DRIVES_MAX: usize = 16;
+    let lines: Vec<String> = site
+        .stack
+        .leaves()
+        .take(DRIVES_MAX)
+        .map(|drive| {
+            let path = quote(&drive.dev_path());
+            match drive.kind {
+                DeviceKind::Nvme { .. } => {
+                    format!("nvme id-ns -H {path} | grep -A3 -i dlfeat")
+                }
+                _ => format!("hdparm -I {path} | grep -i trim"),
+            }
+        })
+        .collect();
+    Remedy::command(
+        "First ask every drive: NVMe must say that deallocated blocks read as zeroes, SATA \
+         \"Deterministic read ZEROs after TRIM\". If one does not, leave the array as it is.",
+        lines.join("\n"),
+    )
+}
+
+pub(super) fn md_parity(site: &Site<'_, '_>, array: &BlockDevice) -> Vec<Remedy> {
+    let array_path = quote(&array.dev_path());
+    let mount_point = operand(&site.mount.mount_point);
+    let mut lines = vec![
+        format!("echo 'options raid456 devices_handle_discard_safely=Y' > {RAID_CONF}"),
+        format!("echo Y > {RAID_SWITCH}"),
+    ];
+    let is_mounted_itself = site.stack.top().name == array.name;
+    let text = if is_mounted_itself && site.mount.mount_point != "/" {
+        let members: Vec<String> = array
+            .below
+            .iter()
+            .filter_map(|name| site.host.device(name))
+            .map(|member| quote(&member.dev_path()))
+            .collect();
+        // Chained, because after a failed umount the final mount would be a second one.
+        lines.push(format!(
+            "umount {mount_point} &&\nmdadm --stop {array_path} &&\n\
+             mdadm --assemble {array_path} {} &&\nmount {array_path} {mount_point}",
+            members.join(" ")
+        ));
+        "Only if all of them do: tell raid456, and assemble the array again. Stop what uses the \
+         filesystem first; mount it with the options that it has now. Rebuild the initramfs \
+         afterwards, where arrays are assembled there (`update-initramfs -u`, `dracut --force`)."
+    } else {
+        lines.push("reboot".to_owned());
+        "Only if all of them do: tell raid456, and reboot, since the array has to be assembled \
+         again. Rebuild the initramfs first, where the array is assembled there \
+         (`update-initramfs -u`, `dracut --force`)."
+    };
     vec![
-        Remedy::advice(
-            "Only if every drive returns zeroes from discarded blocks (`nvme id-ns -H` says so below dlfeat, \
-             `hdparm -I` as \"Deterministic read ZEROs after TRIM\"): put `options raid456 \
-             devices_handle_discard_safely=Y` into /etc/modprobe.d, rebuild the initramfs where the array is \
-             assembled there, and reboot.",
-        )
-        .risk(
-            "A drive that does not return zeroes, always and for every discarded block, leaves the parity wrong: the \
-             next rebuild writes garbage. Discards on parity RAID are slow as well: 12 s for 1.4 GiB on an idle \
-             test array.",
-        )
-        .undo("Remove that line, rebuild the initramfs, and reboot."),
+        check_members(site),
+        Remedy::command(text, lines.join("\n"))
+            .risk(RAID_RISK)
+            .undo(format!(
+                "rm {RAID_CONF}; echo N > {RAID_SWITCH}; then stop and assemble the array again"
+            )),
         Remedy::advice(
             "Otherwise leave a part of every drive unused (a smaller partition after a secure \
              erase), or build the array as RAID 10, which passes discards.",
@@ -150,23 +203,90 @@ pub(super) fn parity_raid() -> Vec<Remedy> {
     ]
 }
 
+pub(super) fn dm_parity(device: &BlockDevice) -> Remedy {
+    let text = "Only if every drive returns zeroes from discarded blocks: tell raid456, and \
+                activate the volume again.";
+    let Some(path) = lvm_path(device) else {
+        return Remedy::advice(text).risk(RAID_RISK);
+    };
+    let path = operand(&path);
+    Remedy::command(
+        text,
+        format!(
+            "echo 'options raid456 devices_handle_discard_safely=Y' > {RAID_CONF}\n\
+             echo Y > {RAID_SWITCH}\nlvchange -an {path}\nlvchange -ay {path}"
+        ),
+    )
+    .risk(RAID_RISK)
+    .undo(format!(
+        "rm {RAID_CONF}; echo N > {RAID_SWITCH}; then deactivate and activate {path} again"
+    ))
+}
+
 /// Switching from or to `ignore` requires an inactive pool (lvm2: "Cannot change support for
 /// discards while pool volume is active"), and therefore inactive thin volumes.
-pub(super) fn thin_ignore(pool: &BlockDevice) -> Remedy {
-    let how = match pool_path(pool) {
-        Some(path) => format!(
-            "unmount and deactivate its volumes, then the pool, run `lvchange --discards passdown {}`, and activate \
-             all of them again",
-            printable(&path)
-        ),
-        None => "LVM does not own it, so load its table again without `ignore_discard`".to_owned(),
+pub(super) fn thin_ignore(site: &Site<'_, '_>, pool: &BlockDevice) -> Remedy {
+    let text = "Let the pool pass discards. It has to be inactive for that, so unmount and \
+                deactivate its volumes first, and activate them again afterwards.";
+    let Some(path) = pool_path(pool) else {
+        return Remedy::advice(format!(
+            "{text} LVM does not own this pool: load its table again without `ignore_discard`."
+        ));
     };
-    Remedy::advice(format!("Let the pool pass discards: {how}."))
+    let path = operand(&path);
+    let volumes: Vec<&BlockDevice> = site
+        .host
+        .devices
+        .iter()
+        .filter(|device| device.below.contains(&pool.name))
+        .collect();
+    let mounted: Vec<&Mount> = site
+        .host
+        .mounts
+        .iter()
+        .filter(|mount| {
+            site.host
+                .device_of(mount)
+                .is_some_and(|device| volumes.iter().any(|volume| volume.name == device.name))
+        })
+        .collect();
+    let lvm: Vec<String> = volumes
+        .iter()
+        // `VG-POOL` is the pool itself (uuid `-pool`), and is deactivated with it.
+        .filter(|volume| !volume.dm_uuid().is_some_and(|uuid| uuid.ends_with("-pool")))
+        .filter_map(|volume| lvm_path(volume))
+        .map(|path| operand(&path))
+        .collect();
+    let each = |command: &str, names: &[String]| -> Vec<String> {
+        names
+            .iter()
+            .map(|name| format!("{command} {name}"))
+            .collect()
+    };
+    let points: Vec<String> = mounted
+        .iter()
+        .map(|mount| operand(&mount.mount_point))
+        .collect();
+    let mut lines = each("umount", &points);
+    lines.extend(each("lvchange -an", &lvm));
+    lines.push(format!("lvchange -an {path}"));
+    lines.push(format!("lvchange --discards passdown {path}"));
+    lines.push(format!("lvchange -ay {path}"));
+    lines.extend(each("lvchange -ay", &lvm));
+    lines.extend(mounted.iter().map(|mount| {
+        format!(
+            "mount {} {}",
+            quote(&mount.source),
+            operand(&mount.mount_point)
+        )
+    }));
+    // Chained, because after a failed umount the final mount would be a second one.
+    Remedy::command(text, lines.join(" &&\n"))
         .risk(
             "Everything on the pool is offline meanwhile. Afterwards the first trim gives back all \
              that was ever freed: run it in a quiet period.",
         )
-        .undo("The same with `--discards ignore`.")
+        .undo(format!("the same with `lvchange --discards ignore {path}`"))
 }
 
 pub(super) fn thin_passdown(pool: &BlockDevice) -> Remedy {

@@ -34,6 +34,7 @@
 
 use crate::cluster::{ClusterContext, NodeHost};
 use crate::outcome::Outcome;
+use crate::quiet_slot::{self, Busy, QuietSlot};
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::times::{self, EVENT_PERIOD_MIN_S, HostClock, MEETINGS_AHEAD, TOGETHER_S};
@@ -308,13 +309,24 @@ fn report(
         "trims of the cluster's data that were compared",
         trims.len(),
     ));
-    finding.remedy = remedies(trims, met[0]);
+    finding.remedy = remedies(cx, trims, met[0]);
     out.findings.push(finding);
 }
 
 /// Gives one host a time of its own, by a paced trim first.
-fn remedies(trims: &[Trim<'_, '_>], moved: &Trim<'_, '_>) -> Vec<Remedy> {
+fn remedies(cx: &ClusterContext<'_>, trims: &[Trim<'_, '_>], moved: &Trim<'_, '_>) -> Vec<Remedy> {
     let context = &moved.host.context;
+    let clock = HostClock::of(context.host);
+    // Apart from the trims of the other nodes, and from other heavy jobs of this host.
+    let others = trims
+        .iter()
+        .filter(|trim| trim.host_index != moved.host_index)
+        .flat_map(|trim| {
+            quiet_slot::runs_of(&HostClock::of(trim.host.context.host), &[trim.job], cx.now)
+        });
+    let mut runs = quiet_slot::heavy_runs(context);
+    runs.extend(others);
+    let slot = QuietSlot::weekly_beside(&Busy::of(&clock, &runs));
     let mut remedies = Vec::new();
     let paced = context.trim_jobs().and_then(|jobs| {
         let trim = jobs.find(moved.job)?;
@@ -337,12 +349,13 @@ fn remedies(trims: &[Trim<'_, '_>], moved: &Trim<'_, '_>) -> Vec<Remedy> {
         );
         remedies.push(paced);
     }
-    remedies.push(Remedy::advice(format!(
-        "Or by hand: give {} a night on {} on which no other node trims; its time is set in {}.",
-        wording::job_name(moved.job),
-        moved.host.name(),
-        printable(&moved.job.defined_in)
-    )));
+    let mut apart = trim_remedy::move_apart(moved.job, slot);
+    let here = format!(
+        "Or by hand on {}, and likewise with other days on the other nodes: ",
+        moved.host.name()
+    );
+    apart.text.insert_str(0, &here);
+    remedies.push(apart);
     remedies
 }
 
@@ -413,9 +426,11 @@ mod tests {
         };
         let outcome = with(at("es-1", "Sun *-*-* 03:00"));
         let remedy = &only(&outcome).remedy;
+        let command = |index: usize| remedy[index].command.as_deref().expect("a command");
         let planned = "trimtab plan --apply --fstab /data --peers es-1,es-2,es-3";
-        assert_eq!(remedy[0].command.as_deref(), Some(planned));
-        assert!(remedy[1].text.contains("fstrim.timer a night on es-1"));
+        assert_eq!(command(0), planned);
+        let calendar = "OnCalendar=Wed *-*-* 03:00:00";
+        assert!(command(1).contains(calendar), "{}", command(1));
         assert_eq!(with(at("es-1", "Wed *-*-* 03:00")).findings, []);
     }
 

@@ -2,7 +2,8 @@
 //!
 //! ## What it finds
 //! Elasticsearch or OpenSearch data on Btrfs, and what its `compress` or `compress-force` option
-//! brings; MongoDB data on compressed Btrfs; kernels on which compressed Btrfs is a risk.
+//! brings for that server's version; MongoDB data on compressed Btrfs; kernels on which compressed
+//! Btrfs is a risk.
 //!
 //! ## Why it hurts
 //! Since Elasticsearch 6 (Lucene 7) the stored columns are encoded so densely that older advice no
@@ -43,8 +44,9 @@
 //!
 //! ## Remedy
 //! `index.codec: best_compression` for new indices, old ones by a force merge to one segment; then,
-//! if need be, the mount option `compress-force=zstd`. Only what is written afterwards is compressed.
-//! Where the data is larger than the page cache, a read-ahead of 128 KiB.
+//! if need be, `mount -o remount,compress-force=zstd MOUNT` and the same in /etc/fstab. Only what is
+//! written afterwards is compressed. Where the data is larger than the page cache, a read-ahead of
+//! 128 KiB.
 //!
 //! ## Risk
 //! Compression costs processor time, in kernel threads that no process is charged for. Reading
@@ -221,7 +223,18 @@ fn kernel_risk(release: &str, compresses: bool) -> Option<Risk> {
     is_affected.then_some(Risk { text, is_certain })
 }
 
+/// Whether the server writes the denser columns of Lucene 7: Elasticsearch from 6, OpenSearch
+/// always. `None` if the version is unknown.
+fn has_dense_columns(store: &Store) -> Option<bool> {
+    if store.engine == StoreEngine::Opensearch {
+        return Some(true);
+    }
+    let major: u32 = store.version.as_deref()?.split('.').next()?.parse().ok()?;
+    Some(major >= 6)
+}
+
 fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>) -> Finding {
+    let dense = has_dense_columns(store);
     let own_codec = store
         .settings
         .iter()
@@ -231,13 +244,13 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
             "Btrfs without compression pays for checksums and copy-on-write, and saves no space"
                 .to_owned()
         }
-        Some(option) => format!("Btrfs with {option}: {}", saving(compression)),
+        Some(option) => format!("Btrfs with {option}: {}", saving(compression, dense)),
     };
     let mut finding = finding::about_volume(&RULE, Severity::Info, volume, title);
     finding.why = format!(
-        "Measured on the same documents, size relative to XFS, on Elasticsearch 6.8.23: compress=zstd 1.00, \
-         compress-force=lzo 0.98, zlib 0.68, zstd 0.66; best_compression on XFS 0.67, with zstd 0.52.{} Before \
-         Elasticsearch 6, the filesystem saves more (5.6.16 with compress-force=zstd: 0.47).",
+        "Measured on the same documents, size relative to XFS: {}.{} The saving depends on the \
+         server's version, whose column encoding leaves the filesystem more or less to compress.",
+        measured(dense),
         match &store.version {
             Some(version) => format!(" This is {} {}.", store.engine.label(), printable(version)),
             None => format!(
@@ -268,16 +281,9 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
         );
     }
     if !matches!(compression, Compression::Forced("zstd")) {
-        finding.remedy.push(
-            Remedy::advice(
-                "Then, if you are short of space, force zstd (Linux 4.14 and later): mount it with \
-                 `compress-force=zstd`, 0.66 of the size (Elasticsearch 6.8.23). Existing data stays as it is.",
-            )
-            .risk(
-                "Writes and reads cost processor time in kernel threads, which no process is charged for; \
-                 files that do not compress are cut into small extents.",
-            ),
-        );
+        finding
+            .remedy
+            .push(force_zstd(volume.mount, compression, dense));
     }
     if let Some(bytes) = volume.mount.read_ahead_bytes {
         finding.evidence.push(Evidence::new(
@@ -337,13 +343,60 @@ fn smaller_read_ahead(mount: &Mount) -> Option<Remedy> {
 }
 
 /// Describes the savings of the option in effect.
-fn saving(compression: Compression<'_>) -> &'static str {
-    match compression {
-        Compression::Forced("zstd" | "zlib") => "saves about a third",
-        Compression::Forced("lzo") => "saves next to nothing",
-        Compression::Tried(_) => "not forced, it saves nothing",
-        _ => "what it saves was not measured",
+fn saving(compression: Compression<'_>, dense: Option<bool>) -> &'static str {
+    match (compression, dense) {
+        (Compression::Forced("zstd" | "zlib"), Some(true)) => "saves about a third",
+        (Compression::Forced("zstd" | "zlib"), Some(false)) => "saves about half",
+        (Compression::Forced("lzo"), Some(true)) => "saves next to nothing",
+        (Compression::Forced("lzo"), Some(false)) => "saves about a quarter",
+        (Compression::Tried(_), Some(true)) => "not forced, it saves nothing",
+        (Compression::Tried(_), Some(false)) => "not forced, it saves little",
+        _ => "what it saves depends on the server's version",
     }
+}
+
+fn measured(dense: Option<bool>) -> &'static str {
+    match dense {
+        Some(true) => {
+            "on Elasticsearch 6.8.23 compress=zstd 1.00, compress-force=lzo 0.98, zlib 0.68, zstd \
+             0.66; best_compression on XFS 0.67, with zstd 0.52"
+        }
+        Some(false) => {
+            "on Elasticsearch 5.6.16 compress=zstd 0.85, compress-force=lzo 0.75, zlib 0.50, zstd \
+             0.47"
+        }
+        None => "compress-force=zstd 0.47 on Elasticsearch 5.6.16 and 0.66 on 6.8.23",
+    }
+}
+
+fn force_zstd(mount: &Mount, compression: Compression<'_>, dense: Option<bool>) -> Remedy {
+    let point = operand(&mount.mount_point);
+    let ratio = match dense {
+        Some(false) => "0.47 of the size (Elasticsearch 5.6.16)",
+        _ => "0.66 of the size (Elasticsearch 6.8.23)",
+    };
+    // Options come from the host; only values that Btrfs knows go into a command.
+    let undo = match compression {
+        Compression::Tried(method @ ("lzo" | "zlib" | "zstd")) => {
+            format!("mount -o remount,compress={method} {point}")
+        }
+        Compression::Forced(method @ ("lzo" | "zlib")) => {
+            format!("mount -o remount,compress-force={method} {point}")
+        }
+        _ => format!("mount -o remount,compress=no {point}"),
+    };
+    Remedy::command(
+        format!(
+            "Then, if you are short of space, force zstd (Linux 4.14 and later): {ratio}. Put it \
+             into /etc/fstab as well. Existing data stays as it is."
+        ),
+        format!("mount -o remount,compress-force=zstd {point}"),
+    )
+    .risk(
+        "Writes and reads cost processor time in kernel threads, which no process is charged for; \
+         files that do not compress are cut into small extents.",
+    )
+    .undo(undo)
 }
 
 fn under_mongodb(volume: &Volume<'_>, store: &Store, option: &str) -> Finding {
@@ -387,10 +440,14 @@ mod tests {
     }
 
     #[test]
-    fn the_saving_depends_on_the_option() {
+    fn the_saving_depends_on_the_servers_version() {
         assert_eq!(
             title("rw,compress-force=zstd:3", "7.17.28"),
             "Btrfs with compress-force=zstd: saves about a third"
+        );
+        assert_eq!(
+            title("rw,compress-force=zstd:3", "5.6.16"),
+            "Btrfs with compress-force=zstd: saves about half"
         );
         assert_eq!(
             title("rw,compress-force=lzo", "8.11.0"),
@@ -411,7 +468,10 @@ mod tests {
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Info);
         assert!(finding.remedy[0].text.contains("best_compression"));
-        assert!(finding.remedy[1].text.contains("compress-force=zstd"));
+        assert_eq!(
+            finding.remedy[1].command.as_deref(),
+            Some("mount -o remount,compress-force=zstd /data")
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@
 //! `stripe` in blocks; the start of the partition.
 //!
 //! ## Remedy
-//! - ext4: `tune2fs -E stride=N,stripe_width=M`, and the mount option `stripe=M`
+//! - ext4: `tune2fs -E stride=N,stripe_width=M DEVICE` and `mount -o remount,stripe=M MOUNT`
 //! - XFS made with stripes: the mount options `sunit=` and `swidth=`
 //! - XFS made without: only `mkfs.xfs -d su=CHUNK,sw=DRIVES` on a new filesystem
 //!
@@ -36,7 +36,7 @@
 use crate::context::Context;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
-use crate::shell::printable;
+use crate::shell::{operand, printable, quote};
 use crate::volume::Volume;
 use crate::{discard_remedy, finding, wording};
 use facts::host::{BlockDevice, DeviceKind, FsGeometry, Mount};
@@ -355,7 +355,10 @@ fn disagreement(
         }
     );
     finding.evidence.extend(array_evidence(array.device));
-    finding.remedy = vec![remedy(volume, stripes, known)];
+    finding.remedy = match volume.mount.fs_type.as_str() {
+        "xfs" => vec![xfs_remedy(volume, stripes, known)],
+        _ => vec![ext4_remedy(volume, stripes, known)],
+    };
     finding
 }
 
@@ -386,39 +389,77 @@ fn array_evidence(device: &BlockDevice) -> Vec<Evidence> {
     evidence
 }
 
-fn remedy(volume: &Volume<'_>, stripes: Stripes, known: KnownStripes) -> Remedy {
-    let Stripes {
-        chunk_bytes,
-        width_bytes,
-    } = stripes;
-    let drives = width_bytes / chunk_bytes;
-    match known {
-        _ if volume.mount.fs_type == "ext4" => Remedy::advice(format!(
-            "Tell the filesystem, for now and for later mounts: `tune2fs -E stride=...,stripe_width=...` and the mount \
-             option `stripe=...`, in filesystem blocks, with a chunk (stride) of {} and a full stripe of {}.",
-            units::bytes(chunk_bytes),
-            units::bytes(width_bytes)
-        ))
-        .risk("Only what is written from now on follows it."),
-        // xfs(5): a new unit must be the old one times a power of two, and 0 cannot be changed.
-        KnownStripes::Xfs(own)
-            if chunk_bytes.is_multiple_of(own.chunk_bytes)
-                && (chunk_bytes / own.chunk_bytes).is_power_of_two() =>
-        {
-            Remedy::advice(format!(
-                "Mount it once with `sunit={},swidth={}` (in units of 512 bytes), which XFS keeps.",
-                chunk_bytes / XFS_UNIT_BYTES,
-                width_bytes / XFS_UNIT_BYTES
-            ))
-            .risk("Only what is written from now on follows them.")
+fn xfs_remedy(volume: &Volume<'_>, stripes: Stripes, known: KnownStripes) -> Remedy {
+    let unit = stripes.chunk_bytes / XFS_UNIT_BYTES;
+    let width = stripes.width_bytes / XFS_UNIT_BYTES;
+    // xfs(5): a new unit must be the old one times a power of two, and 0 cannot be changed.
+    let can_change = match known {
+        KnownStripes::Xfs(own) => {
+            stripes.chunk_bytes.is_multiple_of(own.chunk_bytes)
+                && (stripes.chunk_bytes / own.chunk_bytes).is_power_of_two()
         }
-        _ => Remedy::advice(format!(
-            "XFS cannot learn these stripes later. When the data is moved the next time, make the \
-             filesystem with `mkfs.xfs -d su={chunk_bytes},sw={drives}`; mkfs.xfs finds them by itself if it is run on \
-             the array."
-        ))
-        .risk("mkfs.xfs destroys what is on the device."),
+        _ => false,
+    };
+    if can_change {
+        let mount = volume.mount;
+        let point = operand(&mount.mount_point);
+        let source = quote(&mount.source);
+        let before = match known {
+            KnownStripes::Xfs(own) => format!(
+                "umount {point} &&\nmount -o sunit={},swidth={} {source} {point}",
+                own.chunk_bytes / XFS_UNIT_BYTES,
+                own.width_bytes / XFS_UNIT_BYTES
+            ),
+            _ => String::new(),
+        };
+        return Remedy::command(
+            "Stop what uses the filesystem and mount it with the array's stripes (in units of 512 \
+             bytes), beside its other options; put them into /etc/fstab. XFS keeps them.",
+            format!("umount {point} &&\nmount -o sunit={unit},swidth={width} {source} {point}"),
+        )
+        .risk("Only what is written from now on follows them.")
+        .undo(before);
     }
+    Remedy::advice(format!(
+        "XFS cannot learn these stripes later. When the data is moved the next time, make the \
+         filesystem with `mkfs.xfs -d su={},sw={}`; mkfs.xfs finds them by itself if it is run on \
+         the array.",
+        stripes.chunk_bytes,
+        stripes.width_bytes / stripes.chunk_bytes
+    ))
+    .risk("mkfs.xfs destroys what is on the device.")
+}
+
+fn ext4_remedy(volume: &Volume<'_>, stripes: Stripes, known: KnownStripes) -> Remedy {
+    let text = "Tell the filesystem, for now and for later mounts.";
+    let block_bytes = volume.mount.usage.map_or(0, |usage| usage.block_bytes);
+    if block_bytes == 0 || !stripes.chunk_bytes.is_multiple_of(block_bytes) {
+        return Remedy::advice(format!(
+            "{text} Set stride to the chunk and stripe_width to the full stripe, both in \
+             filesystem blocks: tune2fs -E stride=...,stripe_width=..."
+        ));
+    }
+    let in_blocks = |bytes: u64| bytes / block_bytes;
+    let device = quote(&volume.stack.top().dev_path());
+    let point = operand(&volume.mount.mount_point);
+    let before = match known {
+        KnownStripes::Ext4(width) => in_blocks(width),
+        _ => 0,
+    };
+    let width = in_blocks(stripes.width_bytes);
+    Remedy::command(
+        text,
+        format!(
+            "tune2fs -E stride={},stripe_width={width} {device}\n\
+             mount -o remount,stripe={width} {point}",
+            in_blocks(stripes.chunk_bytes)
+        ),
+    )
+    .risk("Only what is written from now on follows it.")
+    .undo(format!(
+        "tune2fs -E stride=0,stripe_width={before} {device}\n\
+         mount -o remount,stripe={before} {point}"
+    ))
 }
 
 fn misaligned_partition(
@@ -512,19 +553,25 @@ mod tests {
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.device.as_deref(), Some("md5"));
-        let text = &finding.remedy[0].text;
-        assert!(text.contains("`sunit=128,swidth=384`"), "{text}");
+        assert_eq!(
+            finding.remedy[0].command.as_deref(),
+            Some("umount /data &&\nmount -o sunit=128,swidth=384 /dev/md5 /data")
+        );
     }
 
     #[test]
     fn missing_geometry_is_an_information_without_a_store() {
         let outcome = raid5("rw", "xfs").check(&RULE);
         assert_eq!(only(&outcome).severity, Severity::Info);
-        let text = &only(&outcome).remedy[0].text;
-        assert!(text.contains("`mkfs.xfs -d su=65536,sw=3`"), "{text}");
+        assert_eq!(only(&outcome).remedy[0].command, None);
         let outcome = raid5("rw", "ext4").check(&RULE);
-        let text = &only(&outcome).remedy[0].text;
-        assert!(text.contains("a full stripe of 192 KiB"), "{text}");
+        assert_eq!(
+            only(&outcome).remedy[0].command.as_deref(),
+            Some(
+                "tune2fs -E stride=16,stripe_width=48 /dev/md5\n\
+                 mount -o remount,stripe=48 /data"
+            )
+        );
     }
 
     #[test]

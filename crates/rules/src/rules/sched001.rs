@@ -38,7 +38,7 @@ use crate::quiet_slot::{Busy, QuietSlot};
 use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, EVENT_PERIOD_MIN_S, HostClock, MEETINGS_AHEAD, TOGETHER_S};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN};
-use crate::{finding, shell, wording};
+use crate::{finding, trim_remedy, wording};
 use facts::host::Job;
 use facts::{Evidence, Remedy, Severity, Skipped};
 use schedule::{Collision, Run};
@@ -248,12 +248,7 @@ fn report_directory(
 fn apart(clock: &HostClock, moved: &Job, runs: &[(&Job, Vec<Run>)]) -> Remedy {
     let others = runs.iter().filter(|(job, _)| !std::ptr::eq(*job, moved));
     let busy = Busy::of(clock, others.flat_map(|(_, runs)| runs));
-    Remedy::advice(format!(
-        "Give {} a night of its own, for example {}: its time is set in {}.",
-        wording::job_name(moved),
-        QuietSlot::weekly_beside(&busy).start_words(),
-        shell::printable(&moved.defined_in)
-    ))
+    trim_remedy::move_apart(moved, QuietSlot::weekly_beside(&busy))
 }
 
 fn report_meeting(
@@ -265,7 +260,7 @@ fn report_meeting(
 ) {
     let group_names: Vec<String> = met
         .iter()
-        .map(|group| shell::printable(group.name))
+        .map(|group| crate::shell::printable(group.name))
         .collect();
     let verb = if collision.is_certain() {
         "start"
@@ -347,8 +342,8 @@ mod tests {
             "{}",
             meeting.value
         );
-        let text = &finding.remedy[0].text;
-        assert!(text.contains("fstrim.timer a night of its own"), "{text}");
+        let command = finding.remedy[0].command.as_deref().expect("a command");
+        assert!(command.contains("fstrim.timer.d"));
     }
 
     #[test]

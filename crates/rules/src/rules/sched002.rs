@@ -306,7 +306,7 @@ fn report_passes(
         }));
     finding
         .remedy
-        .push(trim_remedy::trim_once(trim.job, passes));
+        .push(trim_remedy::trim_once(cx.host, trim.job, passes));
     out.findings.push(finding);
 }
 
@@ -497,9 +497,15 @@ mod tests {
             "fstrim.timer trims /data 3 times in each run"
         );
         assert!(finding.evidence.iter().any(|e| e.source == "etc/fstab:3"));
-        let text = &finding.remedy[0].text;
-        assert!(text.starts_with("Keep fstab's line for /data,"), "{text}");
-        assert!(text.contains("to lines 2 and 3"), "{text}");
+        let command = finding.remedy[0].command.as_deref().expect("one");
+        assert!(
+            command.contains("2s/") && command.contains("3s/"),
+            "{command}"
+        );
+        assert!(
+            !command.contains("1s/"),
+            "the device's line stays: {command}"
+        );
         let ext4 = bound("ext4", BINDS).check(&RULE);
         assert_eq!(only(&ext4).severity, Severity::Info, "ext4 remembers");
     }
@@ -526,6 +532,31 @@ mod tests {
         // Two names of one device are two sources.
         let by_name = [("/dev/disk/by-id/nvme-1", "/srv", "xfs")];
         assert_eq!(bound("xfs", &by_name).check(&RULE).findings.len(), 1);
+    }
+
+    #[test]
+    fn the_fix_is_one_that_the_host_knows() {
+        let on = |id: &str, version: &str| {
+            let (id, version) = (id.to_owned(), version.to_owned());
+            let outcome = bound("xfs", BINDS)
+                .with(move |host| {
+                    host.platform.distribution = Some(id);
+                    host.platform.distribution_version = Some(version);
+                })
+                .check(&RULE);
+            only(&outcome).remedy[0].clone()
+        };
+        let old = on("ubuntu", "22.04");
+        assert!(
+            old.command.is_none() && old.text.contains("type `none`"),
+            "{old:?}"
+        );
+        let nixos = on("nixos", "24.05");
+        assert!(
+            nixos.command.is_none() && nixos.text.contains("fileSystems"),
+            "{nixos:?}"
+        );
+        assert!(on("debian", "12").command.is_some());
     }
 
     #[test]

@@ -25,8 +25,8 @@
 //! ## Remedy
 //! - dm-crypt, LUKS2: `cryptsetup refresh --allow-discards --persistent NAME`
 //! - dm-crypt, LUKS1: `cryptsetup refresh --allow-discards NAME`, and `discard` in /etc/crypttab
-//! - RAID 4/5/6: `options raid456 devices_handle_discard_safely=Y` in /etc/modprobe.d, and a reboot;
-//!   only if every drive returns zeroes from discarded blocks
+//! - RAID 4/5/6: `options raid456 devices_handle_discard_safely=Y` in /etc/modprobe.d, and assemble
+//!   the array again; only if every drive returns zeroes from discarded blocks
 //! - thin pool: `lvchange --discards passdown VG/POOL` while the pool is inactive
 //! - SCSI and USB: `echo unmap | tee /sys/block/DISK/device/scsi_disk/*/provisioning_mode`, only if
 //!   `sg_vpd --page=lbpv` shows LBPU=1, and a udev rule for the next boot
@@ -51,15 +51,15 @@
 
 use crate::context::Context;
 use crate::discard_path::{self, Cause, Fault};
-use crate::discard_remedy;
+use crate::discard_remedy::{self, Site};
 use crate::medium::{self, Drive, Place};
 use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::volume::Volume;
-use crate::volumes::{self, FAULTS_MAX, FaultGroup};
-use crate::wording;
+use crate::volumes::{self, Group};
+use crate::{finding, shell, wording};
 use facts::host::{BlockDevice, DeviceKind};
-use facts::{Evidence, Finding, Host, Severity, Stack};
+use facts::{Evidence, Finding, Host, Remedy, Severity, Stack};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM001",
@@ -67,6 +67,9 @@ pub(crate) const RULE: Rule = Rule {
     source: include_str!("trim001.rs"),
     check: Check::Host(Needs::Devices, check),
 };
+
+/// Maximum number of layers at fault listed per mount; further ones are counted.
+const FAULTS_MAX: usize = 8;
 
 pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
     let mut refused = Vec::new();
@@ -77,14 +80,18 @@ pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
                 .extend(path.skipped(RULE.id, &volume.mount.mount_point));
             continue;
         }
-        let of_ours =
-            |fault: &&Fault<'_>| !fault.swallows && is_reportable(cx.host, &volume.stack, fault);
-        refused.push((
-            volume,
-            path.faults.iter().filter(of_ours).cloned().collect(),
-        ));
+        let faults: Vec<Fault<'_>> = path
+            .faults
+            .iter()
+            .filter(|fault| !fault.swallows && is_reportable(cx.host, &volume.stack, fault))
+            .cloned()
+            .collect();
+        if !faults.is_empty() {
+            let key: Vec<String> = faults.iter().map(|f| f.device.name.clone()).collect();
+            refused.push((volume, key, faults));
+        }
     }
-    for group in volumes::grouped_by_faults(refused) {
+    for group in volumes::grouped(refused) {
         out.findings.push(finding(cx.host, &group));
     }
 }
@@ -117,7 +124,7 @@ fn has_flash_that_takes(host: &Host, stack: &Stack<'_>) -> bool {
     })
 }
 
-fn finding(host: &Host, group: &FaultGroup<'_, '_>) -> Finding {
+fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     let volume = group.volume;
     let faults = &group.item;
     let masked = &volume.discards.masked_faults;
@@ -134,8 +141,18 @@ fn finding(host: &Host, group: &FaultGroup<'_, '_>) -> Finding {
             group.has_store(),
         )
     };
-    let mut finding = group.as_finding(&RULE, severity);
+    let more = match faults.len() {
+        1 => String::new(),
+        n => format!(", and {} more like it", n - 1),
+    };
+    let title = format!("{}{more}", discard_remedy::headline(first));
+    let mut finding = finding::about_volume(&RULE, severity, volume, title);
+    finding.subject = shell::printable(&first.device.dev_path());
+    finding.device = Some(first.device.name.clone());
     finding.why = why(host, volume, first, masked);
+    for fault in faults.iter().take(FAULTS_MAX) {
+        finding.evidence.extend(discard_path::evidence_of(fault));
+    }
     if first.cause == Cause::ParityRaid || first.cause == Cause::DmParityRaid {
         finding
             .evidence
@@ -150,11 +167,7 @@ fn finding(host: &Host, group: &FaultGroup<'_, '_>) -> Finding {
     finding.evidence.extend(wording::medium_evidence(volume));
     finding.evidence.extend(group.others_as_evidence());
     finding.evidence.dedup();
-    let all = faults
-        .iter()
-        .take(FAULTS_MAX)
-        .chain(masked.iter().take(FAULTS_MAX));
-    finding.remedy = discard_remedy::remedies(host, &volume.stack, all);
+    finding.remedy = remedies(host, volume, faults, masked);
     finding
 }
 
@@ -211,6 +224,32 @@ fn taking_below(volume: &Volume<'_>, fault: &Fault<'_>) -> Vec<Evidence> {
         .take(SHOWN_MAX)
         .flat_map(|layer| discard_path::limits_of(layer.device).into_iter().take(1))
         .collect()
+}
+
+fn remedies(
+    host: &Host,
+    volume: &Volume<'_>,
+    faults: &[Fault<'_>],
+    masked: &[Fault<'_>],
+) -> Vec<Remedy> {
+    let site = Site {
+        host,
+        mount: volume.mount,
+        stack: &volume.stack,
+    };
+    let mut all: Vec<Remedy> = Vec::new();
+    for fault in faults
+        .iter()
+        .take(FAULTS_MAX)
+        .chain(masked.iter().take(FAULTS_MAX))
+    {
+        for remedy in discard_remedy::remedies(&site, fault) {
+            if !all.contains(&remedy) {
+                all.push(remedy);
+            }
+        }
+    }
+    all
 }
 
 #[cfg(test)]

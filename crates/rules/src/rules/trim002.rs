@@ -145,10 +145,12 @@ fn check_volume(
         } else {
             trim_remedy::trim_mounts(cx, &[&volume.mount.mount_point])
         });
-    finding.remedy.push(trim_remedy::fstrim_at_quiet_time());
     finding
         .remedy
-        .extend(trim_remedy::mount_with_discard(volume));
+        .push(trim_remedy::fstrim_at_quiet_time(cx, volume.mount, slot));
+    finding
+        .remedy
+        .extend(trim_remedy::mount_with_discard(cx, volume));
     out.findings.push(finding);
 }
 

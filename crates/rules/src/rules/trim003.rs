@@ -17,8 +17,9 @@
 //! ## Remedy
 //! `trimtab plan --apply /data` gives it a timer for `trimtab trim`, which discards in small steps and waits
 //! while the drives are busy. Or enable fstrim's timer *and* choose its time by
-//! an override, since the default (Monday 00:00) is a time that nobody chose: a drop-in
-//! `quiet-time.conf` that resets `OnCalendar=` and sets a quiet time.
+//! an override, since the default (Monday 00:00) is a time that nobody chose:
+//! `/etc/systemd/system/fstrim.timer.d/quiet-time.conf`, which resets `OnCalendar=` and sets a quiet
+//! time, then `systemctl daemon-reload && systemctl enable --now fstrim.timer`.
 //!
 //! ## Risk
 //! The overdue first trim takes long. With fstrim it stalls reads and writes: start it in a quiet
@@ -214,7 +215,7 @@ fn remedies(
         ))
         .risk(trim_remedy::FIRST_PASS),
         Fault::NotEnabled | Fault::NotStarted | Fault::NotEnabledButStarted => {
-            trim_remedy::enable_timer(&timer.unit)
+            trim_remedy::enable_timer(&timer.unit, slot)
         }
     };
     vec![paced, own]
@@ -303,8 +304,10 @@ mod tests {
         let paced = finding.remedy[0].command.as_deref();
         assert_eq!(paced, Some("trimtab plan --apply /data"));
         let remedy = &finding.remedy[1];
-        assert!(remedy.text.contains("enable fstrim.timer"), "{remedy:?}");
-        assert!(remedy.command.is_none() && remedy.risk.is_some());
+        let command = remedy.command.as_deref().expect("a command");
+        assert!(command.contains("/etc/systemd/system/fstrim.timer.d"));
+        assert!(command.contains("systemctl enable --now fstrim.timer"));
+        assert!(remedy.undo.is_some() && remedy.risk.is_some());
     }
 
     #[test]
@@ -320,9 +323,11 @@ mod tests {
         let outcome = host(job).check(&RULE);
         let finding = only(&outcome);
         assert_eq!(finding.title, "fstrim.timer is started but not enabled");
+        let commands = finding.remedy.iter().filter_map(|r| r.command.as_deref());
+        let commands: Vec<&str> = commands.collect();
         // Which ends what runs until then.
-        let paced = finding.remedy[0].command.as_deref();
-        assert_eq!(paced, Some("trimtab plan --apply --fstab /data"));
+        assert_eq!(commands[0], "trimtab plan --apply --fstab /data");
+        assert!(commands[1].ends_with("&& systemctl enable --now fstrim.timer"));
     }
 
     #[test]

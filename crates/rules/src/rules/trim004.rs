@@ -127,7 +127,7 @@ fn report(
     }
     finding
         .remedy
-        .extend(trim_remedy::discard_and_leave_out(volume, reaching));
+        .extend(trim_remedy::discard_and_leave_out(cx, volume, reaching));
     out.findings.push(finding);
 }
 

@@ -18,8 +18,9 @@
 //! ## Remedy
 //! `trimtab plan --apply /data` gives it a job for `trimtab trim`, which discards in small steps and waits
 //! while the drives are busy. Or let fstrim reach it, and move its timer to a quiet time: not in
-//! fstab, an fstab line or a second `ExecStart=` of the service; `X-fstrim.notrim`, take it out;
-//! arguments, change them. A mount that is read-only by mistake has to become writable first.
+//! fstab, a drop-in for the service with `ExecStart=-/sbin/fstrim --verbose /data`, or an fstab line;
+//! `X-fstrim.notrim`, take it out; arguments, change them. A mount that is read-only by mistake has to
+//! become writable first.
 //!
 //! ## Risk
 //! The first pass after a long time takes long. With fstrim it stalls reads and writes: let it run in
@@ -37,6 +38,7 @@
 
 use crate::context::Context;
 use crate::outcome::Outcome;
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{Miss, Reach, TrimJob};
 use crate::volumes::{self, Group};
@@ -70,12 +72,19 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             missed.push((volume, (own, miss.clone()), miss));
         }
     }
+    let times = QuietTimes::of(cx);
     for group in volumes::grouped(missed) {
-        report(cx, &group, for_all, out);
+        report(cx, &times, &group, for_all, out);
     }
 }
 
-fn report(cx: &Context<'_>, group: &Group<'_, '_, Miss>, trim: &TrimJob<'_>, out: &mut Outcome) {
+fn report(
+    cx: &Context<'_>,
+    times: &QuietTimes<'_, '_>,
+    group: &Group<'_, '_, Miss>,
+    trim: &TrimJob<'_>,
+    out: &mut Outcome,
+) {
     let (volume, miss) = (group.volume, &group.item);
     let severity = if volume.stores.is_empty() {
         Severity::Info
@@ -150,6 +159,7 @@ fn report(cx: &Context<'_>, group: &Group<'_, '_, Miss>, trim: &TrimJob<'_>, out
         .evidence
         .extend(others.map(|other| wording::mount_evidence(other)));
     finding.evidence.extend(wording::medium_evidence(volume));
+    let slot = times.weekly();
     if *miss != Miss::ReadOnly {
         let all = std::iter::once(&group.volume).chain(&group.others);
         let mounts: Vec<&str> = all
@@ -157,7 +167,13 @@ fn report(cx: &Context<'_>, group: &Group<'_, '_, Miss>, trim: &TrimJob<'_>, out
             .collect();
         finding.remedy.push(trim_remedy::trim_mounts(cx, &mounts));
     }
-    finding.remedy.push(trim_remedy::add_to_trim(trim, miss));
+    finding.remedy.push(trim_remedy::add_to_trim(
+        cx.host,
+        volume.mount,
+        trim,
+        miss,
+        slot,
+    ));
     out.findings.push(finding);
 }
 
@@ -190,9 +206,11 @@ mod tests {
                 .evidence
                 .contains(&Evidence::new("etc/fstab", "no line for /data"))
         );
-        let command = finding.remedy[0].command.as_deref();
-        assert_eq!(command, Some("trimtab plan --apply /data"));
-        assert!(finding.remedy[1].text.contains("a line in /etc/fstab"));
+        let command = |at: usize| finding.remedy[at].command.as_deref().expect("a command");
+        assert_eq!(command(0), "trimtab plan --apply /data");
+        assert!(command(1).contains("/etc/systemd/system/fstrim.service.d"));
+        assert!(command(1).contains("'ExecStart=-/sbin/fstrim --verbose /data'"));
+        assert!(command(1).contains("/etc/systemd/system/fstrim.timer.d/quiet-time.conf"));
     }
 
     #[test]

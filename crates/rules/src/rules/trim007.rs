@@ -36,7 +36,8 @@
 //! range by range or pace themselves. Where somebody chose the time (a crontab line of its own, a timer
 //! with another calendar than the default) it is an information: only the operator knows whether
 //! that time is quiet. A name tells it: a crontab, a timer or its drop-in with `quiet-time` in its name,
-//! such as `/etc/systemd/system/fstrim.timer.d/quiet-time.conf`, is not reported.
+//! such as `/etc/systemd/system/fstrim.timer.d/quiet-time.conf`, which the commands write, is not
+//! reported.
 //!
 //! ## References
 //! fstrim(8), systemd.timer(5); util-linux#1929 (weekly freezes), util-linux#2211, MongoDB
@@ -44,6 +45,7 @@
 
 use crate::context::Context;
 use crate::outcome::Outcome;
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
@@ -67,6 +69,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         return;
     };
     let clock = HostClock::of(cx.host);
+    let quiet = QuietTimes::of(cx);
     for volume in cx.volumes_in_time() {
         if volume.stores.is_empty() || !trim_state::fstrim_works_here(volume) {
             continue;
@@ -77,14 +80,14 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             .filter(|trim| trim.is_unpaced() && !trim_remedy::is_declared_quiet(trim.job))
             .collect();
         if !unpaced.is_empty() {
-            report(cx, trims, &clock, volume, &unpaced, out);
+            report(cx, (trims, &quiet), &clock, volume, &unpaced, out);
         }
     }
 }
 
 fn report(
     cx: &Context<'_>,
-    trims: &TrimJobs<'_>,
+    (trims, quiet): (&TrimJobs<'_>, &QuietTimes<'_, '_>),
     clock: &HostClock,
     volume: &Volume<'_>,
     unpaced: &[&TrimJob<'_>],
@@ -158,13 +161,15 @@ fn report(
         ));
     } else {
         // Their wording is shared with other rules, in `trim_remedy`.
+        let slot = quiet.weekly();
         finding
             .remedy
             .push(trim_remedy::replace_by_paced(cx, unpaced, volume));
         finding
             .remedy
-            .push(trim_remedy::move_to_quiet_time(trim.job));
+            .push(trim_remedy::move_to_quiet_time(trim.job, slot));
         finding.remedy.extend(trim_remedy::discard_and_leave_out(
+            cx,
             volume,
             &trims.reaching(volume),
         ));
@@ -208,10 +213,11 @@ mod tests {
         for monday in ["2026-11-23 00:00", "2026-11-30 00:00", "2026-12-07 00:00"] {
             assert!(runs.value.contains(monday), "{}", runs.value);
         }
-        let commands = finding.remedy.iter().map(|r| r.command.as_deref());
-        let commands: Vec<Option<&str>> = commands.collect();
-        let plan = Some("trimtab plan --apply --fstab /data");
-        assert_eq!(commands, [plan, None, None]);
+        let command = |index: usize| finding.remedy[index].command.as_deref().expect("a command");
+        assert_eq!(command(0), "trimtab plan --apply --fstab /data");
+        assert!(command(1).contains("OnCalendar=Sun"), "{}", command(1));
+        // fstab has no line for it.
+        assert_eq!(finding.remedy[2].command, None);
     }
 
     #[test]

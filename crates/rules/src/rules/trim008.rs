@@ -33,12 +33,12 @@
 
 use crate::context::Context;
 use crate::discard_path::{self, Cause, Fault};
-use crate::discard_remedy;
+use crate::discard_remedy::{self, Site};
 use crate::medium;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
-use crate::volumes::{self, FAULTS_MAX, FaultGroup};
-use crate::wording;
+use crate::volumes::{self, Group};
+use crate::{finding, shell, wording};
 use facts::{Finding, Host};
 
 pub(crate) const RULE: Rule = Rule {
@@ -48,6 +48,9 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(Needs::Devices, check),
 };
 
+/// Maximum number of layers at fault listed per mount; further ones are counted.
+const FAULTS_MAX: usize = 8;
+
 pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
     let mut swallowed = Vec::new();
     for volume in volumes::trimmable(cx) {
@@ -56,13 +59,18 @@ pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
             out.skipped
                 .extend(path.skipped(RULE.id, &volume.mount.mount_point));
         }
-        let of_ours = |fault: &&Fault<'_>| fault.swallows && is_reportable(cx.host, fault);
-        swallowed.push((
-            volume,
-            path.faults.iter().filter(of_ours).cloned().collect(),
-        ));
+        let faults: Vec<Fault<'_>> = path
+            .faults
+            .iter()
+            .filter(|fault| fault.swallows && is_reportable(cx.host, fault))
+            .cloned()
+            .collect();
+        if !faults.is_empty() {
+            let key: Vec<String> = faults.iter().map(|f| f.device.name.clone()).collect();
+            swallowed.push((volume, key, faults));
+        }
     }
-    for group in volumes::grouped_by_faults(swallowed) {
+    for group in volumes::grouped(swallowed) {
         out.findings.push(finding(cx.host, &group));
     }
 }
@@ -74,25 +82,44 @@ fn is_reportable(host: &Host, fault: &Fault<'_>) -> bool {
     }
 }
 
-fn finding(host: &Host, group: &FaultGroup<'_, '_>) -> Finding {
+fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     let volume = group.volume;
     let faults = &group.item;
+    let first = &faults[0];
     let severity = medium::severity_of_lost_discards(
         medium::of_stack(&host.platform, &volume.stack),
         group.has_store(),
     );
-    let mut finding = group.as_finding(&RULE, severity);
+    let more = match faults.len() {
+        1 => String::new(),
+        n => format!(", and {} more like it", n - 1),
+    };
+    let title = format!("{}{more}", discard_remedy::headline(first));
+    let mut finding = finding::about_volume(&RULE, severity, volume, title);
+    finding.subject = shell::printable(&first.device.dev_path());
+    finding.device = Some(first.device.name.clone());
     finding.why = format!(
         "{} `fstrim {}` reports success, so nobody notices that the drives never learn what was \
          freed.",
-        discard_remedy::reason(&faults[0]),
+        discard_remedy::reason(first),
         wording::mount_point(volume)
     );
-    // After the mount, before the layers at fault.
-    let limits = discard_path::limits_of(volume.stack.top());
-    finding.evidence.splice(1..1, limits);
-    let shown = faults.iter().take(FAULTS_MAX);
-    finding.remedy = discard_remedy::remedies(host, &volume.stack, shown);
+    finding
+        .evidence
+        .extend(discard_path::limits_of(volume.stack.top()));
+    let site = Site {
+        host,
+        mount: volume.mount,
+        stack: &volume.stack,
+    };
+    for fault in faults.iter().take(FAULTS_MAX) {
+        finding.evidence.extend(discard_path::evidence_of(fault));
+        for remedy in discard_remedy::remedies(&site, fault) {
+            if !finding.remedy.contains(&remedy) {
+                finding.remedy.push(remedy);
+            }
+        }
+    }
     finding.evidence.extend(wording::medium_evidence(volume));
     finding.evidence.extend(group.others_as_evidence());
     finding.evidence.dedup();

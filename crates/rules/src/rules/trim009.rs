@@ -34,8 +34,8 @@ use crate::discard_path::{self, Cause, Fault};
 use crate::medium;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
-use crate::volumes::{self, FaultGroup};
-use crate::{discard_remedy, finding, wording};
+use crate::volumes::{self, Group};
+use crate::{discard_remedy, finding, shell, wording};
 use facts::{Finding, Host, Remedy};
 
 pub(crate) const RULE: Rule = Rule {
@@ -56,15 +56,16 @@ pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
             // Layers above show the same if they were set up on top of it. Alone they are no proof:
             // device-mapper sets 0 itself once the drive has refused a discard.
             faults.extend(path.masked_faults.iter().filter(is_switched_off).cloned());
-            switched_off.push((volume, faults));
+            let key: Vec<String> = faults.iter().map(|f| f.device.name.clone()).collect();
+            switched_off.push((volume, key, faults));
         }
     }
-    for group in volumes::grouped_by_faults(switched_off) {
+    for group in volumes::grouped(switched_off) {
         out.findings.push(finding(cx.host, &group));
     }
 }
 
-fn finding(host: &Host, group: &FaultGroup<'_, '_>) -> Finding {
+fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     let volume = group.volume;
     let faults = &group.item;
     let first = &faults[0];
@@ -80,7 +81,9 @@ fn finding(host: &Host, group: &FaultGroup<'_, '_>) -> Finding {
         "discards are switched off by hand on {}",
         wording::list(&names)
     );
-    let mut finding = finding::about_device(&RULE, severity, volume, first.device, title);
+    let mut finding = finding::about_volume(&RULE, severity, volume, title);
+    finding.subject = shell::printable(&first.device.dev_path());
+    finding.device = Some(first.device.name.clone());
     finding.why = format!(
         "{} Until that is undone, what is freed below {} is never discarded, and a trim fails or \
          skips it silently.",

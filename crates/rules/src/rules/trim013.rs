@@ -19,8 +19,9 @@
 //! Lucene and LSM trees do, come close to it.
 //!
 //! ## Remedy
-//! A shorter interval: `trimtab plan --apply --every day /data` puts a daily paced trim in place of the job. Or
-//! another calendar for the present one.
+//! A shorter interval: `trimtab plan --apply --every day /data` puts a daily paced trim in place of the job. Or an
+//! override of the present timer with another calendar, for example every third day
+//! (`OnCalendar=*-*-1/3 03:00:00`).
 //!
 //! ## Risk
 //! A trim at the shorter interval has less to do, but the first, overdue one takes long. It must
@@ -36,6 +37,7 @@
 
 use crate::context::Context;
 use crate::outcome::Outcome;
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::TrimJob;
@@ -59,6 +61,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         return;
     };
     let clock = HostClock::of(cx.host);
+    let quiet = QuietTimes::of(cx);
     for volume in cx.volumes_in_time() {
         if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
             continue;
@@ -76,7 +79,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         }
         match trim_room::of(cx, volume) {
-            Ok(room) => judge(cx, volume, (trim, period_s), &room, out),
+            Ok(room) => judge(cx, &quiet, volume, (trim, period_s), &room, out),
             Err((why, needs)) => out.skipped.push(Skipped::new(
                 format!("{} on {}", RULE.id, wording::mount_point(volume)),
                 why,
@@ -88,6 +91,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
 
 fn judge(
     cx: &Context<'_>,
+    quiet: &QuietTimes<'_, '_>,
     volume: &Volume<'_>,
     (trim, period_s): (&TrimJob<'_>, f64),
     room: &Room,
@@ -135,21 +139,37 @@ fn judge(
         ));
     }
     finding.evidence.extend(times::trigger_evidence(trim.job));
-    finding.remedy = remedies(cx, volume, trim, days);
+    finding.remedy = remedies(cx, quiet, volume, trim, days);
     out.findings.push(finding);
 }
 
-fn remedies(cx: &Context<'_>, volume: &Volume<'_>, trim: &TrimJob<'_>, days: f64) -> Vec<Remedy> {
+fn remedies(
+    cx: &Context<'_>,
+    quiet: &QuietTimes<'_, '_>,
+    volume: &Volume<'_>,
+    trim: &TrimJob<'_>,
+    days: f64,
+) -> Vec<Remedy> {
     // Whole days, rounded down; trims more often than daily would hardly be in a quiet period.
-    let every = match whole_days(days) {
-        1 => "every day".to_owned(),
-        days => format!("every {days} days"),
+    let slot = quiet.every(whole_days(days));
+    let own_time = format!(
+        "{} stands for yours. The first, overdue pass takes long; later ones have less to do.",
+        slot.start_words()
+    );
+    let own = match &trim.job.timer {
+        Some(timer) => trim_remedy::reschedule_timer(
+            &timer.unit,
+            slot,
+            format!("Trim more often, in a quiet period. {own_time}"),
+        ),
+        None => Remedy::advice(format!(
+            "Trim more often, in a quiet period. {own_time} Its time is set in {}, for example \
+             `{}`.",
+            shell::printable(&trim.job.defined_in),
+            slot.cron()
+        ))
+        .risk(trim_remedy::FIRST_PASS),
     };
-    let own = Remedy::advice(format!(
-        "Or have the present job, defined in {}, trim {every}, in a quiet period.",
-        shell::printable(&trim.job.defined_in)
-    ))
-    .risk(trim_remedy::FIRST_PASS);
     let mut remedies = Vec::new();
     if trim.is_unpaced() {
         let mut paced = trim_remedy::replace_by_paced(cx, &[trim], volume);
@@ -232,6 +252,8 @@ mod tests {
             Some("trimtab plan --apply --fstab /data --every day")
         );
         assert!(own.text.contains("every 3 days"), "{}", own.text);
+        let command = own.command.as_deref().expect("a command");
+        assert!(command.contains("OnCalendar=*-*-1/3 03:00:00"), "{command}");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Commands and sentences that several fixes are made of.
 
+use crate::context::Context;
 use crate::job_places::{cron_directory_script, crontab_line};
+use crate::quiet_slot::QuietSlot;
 use crate::{shell, times};
 use facts::host::{Job, Platform};
 
@@ -89,4 +91,48 @@ pub(crate) fn plan_commands(mount_points: &[&str], may_edit_fstab: bool) -> (Str
         format!("trimtab plan --apply {fstab}{}", mounts.join(" ")),
         "trimtab plan --undo".to_owned(),
     )
+}
+
+/// Returns commands that create a job, and that remove it.
+pub(crate) fn new_job(
+    cx: &Context<'_>,
+    name: &str,
+    line: &str,
+    slot: QuietSlot,
+) -> (String, String) {
+    if cx.host.platform.systemd == Some(true) {
+        let unit = format!("/etc/systemd/system/{name}");
+        let calendar = slot.calendar();
+        (
+            format!(
+                "printf '%s\\n' '[Service]' 'Type=oneshot' 'ExecStart={line}' > {unit}.service && \
+                 printf '%s\\n' '[Timer]' 'OnCalendar={calendar}' '[Install]' \
+                 'WantedBy=timers.target' > {unit}.timer && systemctl daemon-reload \
+                 && systemctl enable --now {name}.timer"
+            ),
+            format!(
+                "systemctl disable --now {name}.timer && rm {unit}.service {unit}.timer && \
+                 systemctl daemon-reload"
+            ),
+        )
+    } else {
+        let cron = slot.cron();
+        (
+            format!("printf '%s\\n' '{cron} root {line}' > /etc/cron.d/{name}"),
+            format!("rm /etc/cron.d/{name}"),
+        )
+    }
+}
+
+/// Returns `trim-data-es` for `/data/es`, so that the jobs of two mounts do not overwrite each
+/// other. cron ignores files with a dot in their name.
+pub(crate) fn job_name(mount_point: &str) -> String {
+    let words: Vec<&str> = mount_point
+        .split(['/', '.'])
+        .filter(|word| !word.is_empty())
+        .collect();
+    if words.is_empty() {
+        return "trim-root".to_owned();
+    }
+    format!("trim-{}", words.join("-"))
 }

@@ -236,10 +236,13 @@ fn add_dm_tables(reader: &Reader<'_>, host: &mut Host) {
 /// default; `None` if the configuration is missing or broken.
 fn lvm_issue_discards(reader: &Reader<'_>, host: &mut Host) -> Option<bool> {
     let mut config = |path: &'static str| match reader.text(path) {
-        Ok(text) => {
-            let word = lvm_conf::issue_discards(path, &text);
-            word.map(Some).map_err(|error| add_errors(host, &[error]))
-        }
+        Ok(text) => match lvm_conf::parse(path, &text) {
+            Ok(config) => Ok(Some(config)),
+            Err(error) => {
+                add_errors(host, &[error]);
+                Err(())
+            }
+        },
         Err(Unread::NotFound) => Ok(None),
         Err(Unread::Denied) => Err(()),
         Err(unread) => {
@@ -250,8 +253,14 @@ fn lvm_issue_discards(reader: &Reader<'_>, host: &mut Host) -> Option<bool> {
     };
     let local = config(lvm_conf::LOCAL_PATH);
     let main = config(lvm_conf::PATH);
-    let (local, main) = (local.ok()?.flatten(), main.ok()?);
-    local.or_else(|| main.map(|main| main.unwrap_or(false)))
+    // A value that is not a boolean overrides the other file and means the default, as in LVM.
+    let key = |config: &lvm_conf::Config| {
+        config.get(lvm_conf::ISSUE_DISCARDS)?;
+        Some(config.boolean(lvm_conf::ISSUE_DISCARDS).unwrap_or(false))
+    };
+    let (local, main) = (local.ok()?, main.ok()?);
+    let own = local.as_ref().and_then(key);
+    own.or_else(|| main.map(|main| key(&main).unwrap_or(false)))
 }
 
 #[cfg(test)]

@@ -15,7 +15,9 @@ command_not_found_handle() {
 
 # These only ask.
 dmesg() { :; }
+hdparm() { :; }
 lvmconfig() { :; }
+nvme() { :; }
 sg_vpd() { :; }
 udevadm() { :; }
 
@@ -30,18 +32,40 @@ trimtab() {
     rm -r "$BUNDLE/planned" "$root/var/lib/trimtab"
 }
 
+# The state of mounts and arrays is that of the files once all commands are through.
+mdadm() {
+    [ "$1" = --assemble ] || return 0
+    if grep -qs devices_handle_discard_safely=Y "$root"/etc/modprobe.d/*; then
+        discards_of_slaves "$root/sys/block/$(basename "$2")"
+    fi
+}
+umount() { :; }
+
 systemctl() {
-    local verb=$1 unit=${*: -1}
+    local verb=$1 unit=${*: -1} file
     case $verb in
         daemon-reload | restart | start | stop) ;;
+        enable)
+            for file in "$units" "$root/lib/systemd/system" "$root/usr/lib/systemd/system"; do
+                if [ -e "$file/$unit" ]; then
+                    local target
+                    target=$(sed -n 's/^WantedBy=//p' "$file/$unit" | head -n 1)
+                    mkdir -p "$units/${target:-timers.target}.wants"
+                    ln -sf "${file#"$root"}/$unit" "$units/${target:-timers.target}.wants/$unit"
+                    return 0
+                fi
+            done
+            return 1
+            ;;
         disable) rm -f "$units"/*.wants/"$unit" ;;
         *) command_not_found_handle "systemctl $verb" ;;
     esac
 }
 
-# mount -o remount,OPTION... MOUNT_POINT changes the filesystem's options.
+# mount -o remount,OPTION... MOUNT_POINT changes the filesystem's options; another mount only repeats what
+# was there before.
 mount() {
-    [ "$1" = -o ] || command_not_found_handle mount
+    [ "$1" = -o ] || return 0
     local options=$2 point=$3 option
     for option in ${options//,/ }; do
         [ "$option" = remount ] || set_option "$point" "$option"
