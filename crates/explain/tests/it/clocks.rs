@@ -1,7 +1,5 @@
 //! Jobs that follow the clocks of another zone, across a change of clocks.
 
-#![expect(clippy::cast_precision_loss, reason = "hours of a day")]
-
 use crate::testing::{DAY_US, HOUR_US, given, in_zone, noise, series};
 use explain::verdict::{Cycle, Kind, Verdict};
 use explain::{Options, explain};

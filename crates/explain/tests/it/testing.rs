@@ -102,7 +102,7 @@ pub(crate) fn given(name: &str, starts_us: impl Iterator<Item = i64>) -> JobRuns
     }
 }
 
-/// A timer that starts anywhere in this long after each of some times.
+/// A timer that starts at any moment within `delay_us` of each due time.
 pub(crate) fn timer(name: &str, due_us: impl Iterator<Item = i64>, delay_us: i64) -> JobRuns {
     let mut job = given(name, due_us);
     for run in &mut job.runs {

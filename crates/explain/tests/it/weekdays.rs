@@ -1,9 +1,3 @@
-#![expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::cast_sign_loss,
-    reason = "small numbers, chosen here"
-)]
 use crate::testing::{DAY_US, HOUR_US, cron, made, noise, only, series};
 use explain::verdict::{Kind, Level, Shape};
 use facts::series::Series;

@@ -319,26 +319,29 @@ fn timing() -> impl Strategy<Value = Timing> {
     })
 }
 
-/// Sends the same requests in batches or page by page; returns the requested pages by kind, and
-/// when all are done.
+/// Sends the same requests in batches or page by page; returns the requested pages and the requests by
+/// kind, and when all are done.
 fn send<D: Device>(
     device: &mut D,
     queue: &mut Queue,
     asks: &[Ask],
     batched: bool,
-) -> ([u64; 3], Vec<u64>) {
+) -> ([u64; 3], [u64; 3], Vec<u64>) {
     let mut pages = [0; 3];
+    let mut sent = [0; 3];
     let mut done = Vec::new();
     for ask in asks {
         match ask {
             Ask::Run(kind, first, len) => {
                 if *len > 0 {
                     pages[*kind as usize] += u64::from(*len);
+                    sent[*kind as usize] += 1;
                     done.push(queue.submit(device, *kind, *first, *len));
                 }
             }
             Ask::Batch(batch) => {
                 pages[Kind::Write as usize] += batch.len() as u64;
+                sent[Kind::Write as usize] += batch.len() as u64;
                 if batched {
                     device.write_pages(queue, batch);
                 } else {
@@ -350,6 +353,7 @@ fn send<D: Device>(
             }
             Ask::DiscardBatch(batch) => {
                 pages[Kind::Discard as usize] += batch.len() as u64;
+                sent[Kind::Discard as usize] += batch.len() as u64;
                 if batched {
                     device.discard_pages(queue, batch);
                 } else {
@@ -364,15 +368,15 @@ fn send<D: Device>(
                     .iter()
                     .map(|&(first_page, pages)| Range { first_page, pages })
                     .collect();
-                pages[Kind::Discard as usize] += ranges
-                    .iter()
-                    .map(|range| u64::from(range.pages))
-                    .sum::<u64>();
+                let discarded: u64 = ranges.iter().map(|range| u64::from(range.pages)).sum();
+                pages[Kind::Discard as usize] += discarded;
+                // One command for all of them, and none for nothing.
+                sent[Kind::Discard as usize] += u64::from(discarded > 0);
                 done.push(device.discard_ranges(queue.next_ns(), &ranges));
             }
         }
     }
-    (pages, done)
+    (pages, sent, done)
 }
 
 /// Computes which pages are mapped after `asks`, starting from `held`.
@@ -421,7 +425,7 @@ fn members() -> impl Strategy<Value = (Settings, PowerOn)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Requests, bytes and counters agree with the input, and batches equal single requests.
+    /// Requests and counters agree with the input, and batches equal single requests.
     #[test]
     fn drive_statistics_match_the_requests(asks in asks(1200), timing in timing(), depth in 1..40usize) {
         let fresh = drive(1200, PowerOn::Filled, &timing);
@@ -431,7 +435,8 @@ proptest! {
         prop_assert_eq!(&sent, &again);
         prop_assert_eq!(batched.ftl().digest(), single.ftl().digest());
         prop_assert_eq!(batched.recorder(), single.recorder());
-        let (pages, _) = sent;
+        let (pages, sent, _) = sent;
+        prop_assert_eq!(requests(&batched), sent);
         prop_assert_eq!(batched.counters().host_pages, pages[1]);
         prop_assert!(batched.counters().trimmed_pages <= pages[2]);
         prop_assert_eq!(batched.ftl().check(), Ok(()));
@@ -454,7 +459,8 @@ proptest! {
         let again = send(&mut single, &mut Queue::closed(depth), &asks, false);
         prop_assert_eq!(&sent, &again);
         prop_assert_eq!(batched.recorder(), single.recorder());
-        let (pages, _) = sent;
+        let (pages, sent, _) = sent;
+        prop_assert_eq!(requests(&batched), sent);
         for (member, other) in batched.members().iter().zip(single.members()) {
             prop_assert_eq!(member.ftl().digest(), other.ftl().digest());
             prop_assert_eq!(member.ftl().check(), Ok(()));

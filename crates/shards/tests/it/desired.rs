@@ -9,6 +9,7 @@ mod told;
 
 use std::time::Instant;
 
+use crate::driver::skip;
 use crate::number;
 use oracle::Oracle;
 use ours::Ours;
@@ -82,7 +83,7 @@ fn started(version: &str, salt: u64) -> Option<Oracle> {
     match Oracle::start(version, salt) {
         Ok(oracle) => Some(oracle),
         Err(why) if version.starts_with("9.") => {
-            println!("not compared with {version}: {why}");
+            skip(version, &why);
             None
         }
         Err(why) => panic!("{why}"),

@@ -1,6 +1,7 @@
 //! The code of real servers: the balancer of any version, run by lab/shards/versions/run.sh, and what other
 //! scripts of lab/shards run.
 
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -50,6 +51,21 @@ impl Server {
     }
 }
 
+/// Says that there is no comparison with a version, also in the summary of `make test` (`lab/stage.sh`).
+///
+/// # Panics
+/// If the version was asked for by name
+pub fn skip(version: &str, why: &str) {
+    let wanted = std::env::var("VERSIONS").unwrap_or_default();
+    assert!(!wanted.split(' ').any(|name| name == version), "{why}");
+    let told = format!("not compared with {version}: {why}");
+    println!("{told}");
+    if let Some(skips) = std::env::var_os("TRIMTAB_SKIPS") {
+        let skips = OpenOptions::new().append(true).create(true).open(skips);
+        writeln!(skips.expect("the list of skips"), "{told}").expect("the list of skips");
+    }
+}
+
 /// The balancer of a server.
 pub struct Driver(Process);
 
@@ -82,7 +98,7 @@ impl Driver {
         match Process::start("versions/run.sh", &[server.name], &[]) {
             Ok(process) => Some(Self(process)),
             Err(why) if server.needs_java_21() => {
-                println!("not compared with {}: {why}", server.name);
+                skip(server.name, &why);
                 None
             }
             Err(why) => panic!("{why}"),

@@ -412,14 +412,39 @@ fn tracks_are_listed_printed_and_described_by_a_schema() {
 }
 
 #[test]
-fn results_of_other_tools_are_compared() {
+fn one_file_against_one_is_refused() {
     let data = repository().join("crates/bench/tests/data");
     let file = |name: &str| data.join(name).display().to_string();
     let (one, two) = (file("hyperfine-one.json"), file("hyperfine-two.json"));
-    let refused = run(&["bench", "compare", &one, &one]);
-    assert_eq!(refused.status.code(), Some(2));
     let refused = run(&["bench", "compare", &one, &two]);
     assert_eq!(refused.status.code(), Some(2));
+    let told = stderr(&refused);
+    assert!(told.contains("cannot tell a change from"), "{told}");
+}
+
+/// Three trials of a command each, of which the later take twice as long.
+#[test]
+fn folders_of_other_tools_results_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = |name: &str, factor: f64| {
+        let set = folder.path().join(name);
+        fs::create_dir(&set).unwrap();
+        for trial in 0..3 {
+            let times: Vec<f64> = (0..10)
+                .map(|run| factor * (1.0 + 0.001 * f64::from(run) + 0.0001 * f64::from(trial)))
+                .collect();
+            let results = serde_json::json!({"results": [{"command": "reindex", "times": times}]});
+            fs::write(set.join(format!("{trial}.json")), results.to_string()).unwrap();
+        }
+        set.display().to_string()
+    };
+    let (before, after) = (set("before", 1.0), set("after", 2.0));
+    let output = run(&["bench", "compare", &before, &after]);
+    let told = stdout(&output);
+    assert!(told.contains("slower"), "{told}{}", stderr(&output));
+    let output = run(&["bench", "compare", &before, &before]);
+    let told = stdout(&output);
+    assert!(!told.contains("slower"), "{told}{}", stderr(&output));
 }
 
 #[test]
