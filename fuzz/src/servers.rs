@@ -1,5 +1,7 @@
-//! Histories recorded by servers or returned by their APIs.
+//! Servers: histories they record or return, their addresses and credentials.
 
+use crate::text;
+use bounded_http::{Credentials, Endpoint};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sources::elastic::{self, Figure};
@@ -107,6 +109,30 @@ pub fn elastic(bytes: &[u8]) {
             &query,
             &Limits::default(),
         ));
+    }
+}
+
+/// Whatever parses is displayed so that it parses again, without a password. Errors do not quote
+/// text that may contain a password.
+pub fn endpoint(bytes: &[u8]) {
+    let text = text(bytes);
+    match Endpoint::parse(&text) {
+        Ok(endpoint) => {
+            let shown = endpoint.to_string();
+            let plain = shown.strip_suffix("?...").unwrap_or(&shown);
+            let again = Endpoint::parse(plain).expect("its own text parses");
+            assert_eq!(again.to_string(), plain);
+            assert_eq!(again.port(), endpoint.port());
+        }
+        Err(error) => assert!(!text.contains('@') || error.found.starts_with("text with an @")),
+    }
+}
+
+/// The length of an error does not depend on that of the file.
+pub fn credentials(bytes: &[u8]) {
+    match Credentials::parse("credentials", &text(bytes)) {
+        Ok(credentials) => assert!(!credentials.is_none()),
+        Err(error) => assert!(error.to_string().len() < 200),
     }
 }
 
