@@ -24,7 +24,7 @@ PREFIX=kill DEFAULT_COUNT=50
 need_tools "killing passes" losetup mkfs.xfs xfs_repair mkfs.ext4 e2fsck mkfs.btrfs btrfs python3 pgrep
 begin "$@"
 IMAGE_MIB=416 FILL_MIB=300 RATE=48MiB/s
-# The seventh run also hits the resumed pass. No multiple of the number of filesystems: each has every victim.
+# `twice` also hits the resumed pass. As many as share no factor with the filesystems, so that each of these gets all.
 VICTIMS=(parent child all TERM INT HUP twice)
 # Not a performance limit: the time after which a run counts as hung.
 PATIENCE_S=120

@@ -30,7 +30,7 @@ elasticsearch-6.8.23 org.elasticsearch.distribution.zip:elasticsearch:6.8.23:zip
 elasticsearch-7.17.28 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.17.28:zip 37004c9bd95165eb41b229204bbb9f311d8099d6db22ec22b2f019664f0a75ab
 opensearch-2.19.1 org.opensearch.distribution.integ-test-zip:opensearch:2.19.1:zip af7152d8b7f6f1cee09d47276b32b70479fe6dd8cdbb61213f84eb7f8098b261
 "
-# Supported but not listed: only needed by test-cluster.sh, test-shards.sh and moves.py.
+# Supported but not listed: only needed by test-cluster.sh and moves.py.
 others="
 elasticsearch-8.11.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:8.11.0:zip 97233f3c34721fde97b81c65fe83a8b78410a85f66ad7b0989d2fa063a50f862
 elasticsearch-8.19.16 org.elasticsearch.distribution.integ-test-zip:elasticsearch:8.19.16:zip c3d95992e27741b33a8057118379cda8b17cfda9e46ff4ec25e3f5b94fc22b52

@@ -58,17 +58,18 @@ impl Random {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Returns a number uniformly distributed in (0, 1).
+    /// Returns a number uniformly distributed in (0, 1). Bootstraps draw from this one, and requests from
+    /// [`Self::unit`]: the numbers of either are those of released versions.
     #[allow(clippy::cast_precision_loss)] // 53 bits are what an f64 holds
-    pub(crate) fn inner_unit(&mut self) -> f64 {
+    pub(crate) fn open_unit(&mut self) -> f64 {
         ((self.bits() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    /// Returns a normally distributed number, from [`Self::inner_unit`].
+    /// Returns a normally distributed number, from [`Self::open_unit`].
     #[cfg(test)]
-    pub(crate) fn inner_normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.inner_unit().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.inner_unit()).cos()
+    pub(crate) fn open_normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.open_unit().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.open_unit()).cos()
     }
 
     /// Returns an index below `bound`, which is not 0; the bias is below `bound / 2^53`.
@@ -78,7 +79,7 @@ impl Random {
         clippy::cast_sign_loss
     )] // 0 or more, and below `bound`
     pub(crate) fn index(&mut self, bound: usize) -> usize {
-        ((self.inner_unit() * bound as f64) as usize).min(bound - 1)
+        ((self.open_unit() * bound as f64) as usize).min(bound - 1)
     }
 
     /// Returns an exponentially distributed number with mean 1, by inversion.

@@ -39,11 +39,11 @@ pub(crate) enum Filled {
     ComputeIfAbsent,
 }
 
-/// Brings items into the order in which a `HashMap` of so many bins returns them, into which they were inserted one
-/// after the other.
+/// Sorts items into the iteration order of a `HashMap` with `bins` bins into which they were inserted one after the
+/// other.
 ///
-/// Bins of more than eight keys, which become trees, are left out: with hashes that are spread well, one in ten million
-/// has that many keys.
+/// Bins of more than eight keys, which Java turns into trees, are not modelled: of well-spread hashes, one bin in ten
+/// million has that many.
 pub(crate) fn by_hash<T>(
     mut items: Vec<T>,
     filled: Filled,

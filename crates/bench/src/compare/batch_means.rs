@@ -78,11 +78,11 @@ mod tests {
     use crate::random::Random;
 
     fn ar1(phi: f64, len: usize, random: &mut Random) -> Vec<f64> {
-        let mut now = random.inner_normal() / (1.0 - phi * phi).sqrt();
+        let mut now = random.open_normal() / (1.0 - phi * phi).sqrt();
         (0..len)
             .map(|_| {
                 let value = now;
-                now = phi * now + random.inner_normal();
+                now = phi * now + random.open_normal();
                 value
             })
             .collect()
@@ -112,7 +112,7 @@ mod tests {
         let mut random = Random::numbered(3, 1);
         let clusters: Vec<f64> = (0..100)
             .flat_map(|_| {
-                let level = random.inner_normal();
+                let level = random.open_normal();
                 std::iter::repeat_n(level, 100)
             })
             .collect();

@@ -377,7 +377,7 @@ mod tests {
     fn many_trials_without_memory_are_nearly_independent() {
         let noise = |count: usize| -> f64 {
             let mut random = crate::random::Random::numbered(3, 1);
-            let logs: Vec<f64> = (0..2 * count).map(|_| random.inner_normal()).collect();
+            let logs: Vec<f64> = (0..2 * count).map(|_| random.open_normal()).collect();
             let order = "A".repeat(count) + &"B".repeat(count);
             mean_factor(&each_step(&order, &logs)) - 1.0
         };

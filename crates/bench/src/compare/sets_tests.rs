@@ -117,7 +117,7 @@ fn one_against_one_is_refused_with_its_figure() {
             rank: Rank::Primary,
             observations: Observations::Samples {
                 values: (0..1_000)
-                    .map(|_| 100.0 + 5.0 * random.inner_normal())
+                    .map(|_| 100.0 + 5.0 * random.open_normal())
                     .collect(),
                 statistic: Statistic::Mean,
             },
@@ -444,7 +444,7 @@ fn unusable_sets_are_refused() {
 fn the_same_input_gives_the_same_result() {
     let noisy = |seed: u64| {
         let mut random = Random::numbered(seed, 1);
-        let values = (0..300).map(|_| 100.0 + random.inner_normal()).collect();
+        let values = (0..300).map(|_| 100.0 + random.open_normal()).collect();
         let metric = Metric {
             unit: None,
             better: Better::Lower,

@@ -298,7 +298,7 @@ mod tests {
                 let mut now = 0.0;
                 let values: Vec<f64> = (0..600)
                     .map(|_| {
-                        now = 0.5 * now + noise.inner_normal();
+                        now = 0.5 * now + noise.open_normal();
                         100.0 + now
                     })
                     .collect();
@@ -336,7 +336,7 @@ mod tests {
         // Exponential samples: the error of the quantile at share p is √(p/(1-p)/n), the quantile -ln(1-p).
         let mut noise = Random::numbered(9, 1);
         let samples = Observations::Samples {
-            values: (0..20_000).map(|_| -noise.inner_unit().ln()).collect(),
+            values: (0..20_000).map(|_| -noise.open_unit().ln()).collect(),
             statistic,
         };
         let found = trial_value(&samples, &mut random()).unwrap();
@@ -352,7 +352,7 @@ mod tests {
         let seconds: Vec<Vec<f64>> = (0..60)
             .map(|_| {
                 (0..500)
-                    .map(|_| (-noise.inner_unit().ln() * 100.0).ceil())
+                    .map(|_| (-noise.open_unit().ln() * 100.0).ceil())
                     .collect()
             })
             .collect();

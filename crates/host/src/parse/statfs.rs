@@ -1,4 +1,4 @@
-//! Answers of the statfs helper: one JSON object per line.
+//! Answers about the sizes of filesystems: one JSON object per line.
 
 use facts::host::{FsGeometry, FsUsage};
 use serde::{Deserialize, Serialize};

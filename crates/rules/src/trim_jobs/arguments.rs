@@ -121,8 +121,14 @@ impl<'a> TrimCommand<'a> {
         let mut words = rest.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
-                "--dry-run" | "-n" | "--status" | "--cancel" | "--schema" => return None,
+                "--dry-run" | "-n" | "--status" | "--cancel" | "--restore-limits" | "--schema" => {
+                    return None;
+                }
                 "--all" => all = true,
+                // As `--restore-limits`, an option of 0.2.0, which the host may still have.
+                "--max-request" => {
+                    words.next();
+                }
                 option if TRIM_OPTIONS_WITH_VALUE.contains(&option) => {
                     words.next();
                 }

@@ -309,13 +309,15 @@ fn paced_trims_are_distinguished_from_whole_ones() {
         "trimtab trim --window 01:00-05:00 /data",
         "trimtab trim --rate 500MiB/s --probe http://127.0.0.1:9200 --yes /data",
         "trimtab trim $TRIMTAB_TRIM_OPTIONS /data",
+        // As 0.2.0 takes it.
+        "trimtab trim --max-request / /data",
     ] {
         assert_eq!(reach(two_mounts(), line, "/data"), Reach::Reached, "{line}");
         let other = Reach::Missed(Miss::NotNamed);
         assert_eq!(reach(two_mounts(), line, "/"), other, "{line}");
     }
-    let status = command("trimtab trim --status", "etc/cron.d/t:1");
-    assert!(TrimCommand::parse(&status).is_none());
+    let restore = command("trimtab trim --restore-limits", "etc/cron.d/t:1");
+    assert!(TrimCommand::parse(&restore).is_none());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The fit, of made-up times and of those that were measured.
+//! The fit to made-up times and to measured ones.
 
 use proptest::prelude::*;
 use shards::cost::{COEFFICIENTS, Fit, MeasuredRange, Size, Step, measured_range};

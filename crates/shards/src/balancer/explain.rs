@@ -99,7 +99,7 @@ pub enum CopyDecision {
 
 /// Explains what the balancer would do with a copy now, without changing anything.
 ///
-/// For an unassigned copy these are the decisions that the server's explain API tells. They may differ from
+/// For an unassigned copy these are the decisions that the server's explain API returns. They may differ from
 /// those of an actual round, because an explanation does not skip any node (see [`super::allocate`]).
 pub fn explain(round: &mut Allocation<'_>, handle: CopyIndex, without_yes: bool) -> CopyDecision {
     let copy = *round.nodes.copy(handle);

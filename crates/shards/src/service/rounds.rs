@@ -29,7 +29,7 @@ pub fn reroute(
     let mut allocation = Allocation::new(cluster, &mut nodes, &deciders, now_nanos);
     allocate_existing(&mut allocation, stores);
     balancer::allocate(&mut allocation);
-    // A round without changes leaves the table and its order unchanged.
+    // A round that changes nothing must not reorder the table either.
     if expanded || nodes.changes().any() {
         metadata::apply(cluster, &nodes);
     }

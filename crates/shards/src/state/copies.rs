@@ -219,7 +219,7 @@ fn unassigned(info: &RawUnassigned<'_>, raw: &mut Raw) -> Result<UnassignedInfo,
         .as_ref()
         .map(|Text(status)| &**status)
     {
-        // That nodes have yet to report what they hold is over with the next round.
+        // Nodes that have yet to report what they hold will have done so by the next round.
         None | Some("no_attempt" | "fetching_shard_data") => AllocationStatus::NoAttempt,
         Some("deciders_no" | "no") => AllocationStatus::DecidersNo,
         Some("no_valid_shard_copy") => AllocationStatus::NoValidShardCopy,

@@ -55,7 +55,7 @@ pub fn parse<'de, S: DeserializeSeed<'de>>(
                 .map_err(|error| state_error(what, &error))
         }
         Source::Stream(stream) => {
-            // An error comes again when the parser reads.
+            // A read error recurs when the parser reads.
             if let Ok(head) = stream.fill_buf() {
                 signature::refuse(what, head)?;
             }

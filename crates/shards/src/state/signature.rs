@@ -1,11 +1,11 @@
-//! Recognises what is saved instead of an answer by mistake, by its first bytes.
+//! Recognises gzip data and HTML saved in place of an answer, by the first bytes.
 
 use super::error::StateError;
 
-/// Rejects an input that is compressed, or the page of a proxy.
+/// Rejects gzip data and HTML.
 ///
 /// # Errors
-/// If it is; says how to get at the answer
+/// What was found instead of JSON, and how to get the answer itself
 pub fn refuse(what: &'static str, head: &[u8]) -> Result<(), StateError> {
     let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
     let (found, way_out) = match first {

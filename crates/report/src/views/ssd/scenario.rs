@@ -1,5 +1,5 @@
-//! Result and page of `trimtab ssd scenario`: how a drive below a filesystem behaves over days,
-//! compared with variants.
+//! Result and page of `trimtab ssd run`: how a drive below a filesystem behaves over days, compared with
+//! variants.
 
 use super::figures::{SCENARIO_LABEL, UNKNOWN, amplification, amplification_cell, rate, rate_cell};
 use super::scenario_rows::{

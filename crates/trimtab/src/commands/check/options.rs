@@ -18,7 +18,7 @@ pub(super) struct Options<'a> {
 
 impl<'a> Options<'a> {
     /// # Errors
-    /// When a rule that is selected, ignored or suppressed never existed, or only rules are selected that no longer do.
+    /// When a rule that is selected, ignored or suppressed never existed, or every selected rule has been removed.
     pub fn resolve(arguments: &Check, config: &'a CheckConfig) -> Result<Self, CommandError> {
         for suppress in &config.suppress {
             if rules::find(&suppress.rule).is_none() && !rules::is_retired(&suppress.rule) {

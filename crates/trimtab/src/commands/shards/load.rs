@@ -239,7 +239,9 @@ fn state_error(source: &str, request: &str, error: &StateError) -> CommandError 
     let shown = CommandError::new(Kind::Input, format!("{source}: {error}"));
     match error {
         StateError::Json { .. } => {
-            shown.hint(format!("save the whole answer of {request} as it came"))
+            shown.hint(format!(
+                "save the whole answer of {request} as it came: uncompressed JSON in UTF-8, without a byte order mark"
+            ))
         }
         StateError::NotJson { way_out, .. } => {
             shown.hint(format!("{way_out}; the answer of {request} is wanted"))
