@@ -23,43 +23,12 @@ enum Step {
     Years(i16),
 }
 
-const STEPS: [Step; 35] = [
-    Step::Seconds(1),
-    Step::Seconds(2),
-    Step::Seconds(5),
-    Step::Seconds(10),
-    Step::Seconds(15),
-    Step::Seconds(30),
-    Step::Seconds(60),
-    Step::Seconds(120),
-    Step::Seconds(300),
-    Step::Seconds(600),
-    Step::Seconds(900),
-    Step::Seconds(1_800),
-    Step::Seconds(3_600),
-    Step::Seconds(7_200),
-    Step::Seconds(10_800),
-    Step::Seconds(21_600),
-    Step::Seconds(43_200),
-    Step::Days(1),
-    Step::Days(2),
-    Step::Days(7),
-    Step::Days(14),
-    Step::Months(1),
-    Step::Months(2),
-    Step::Months(3),
-    Step::Months(6),
-    Step::Years(1),
-    Step::Years(2),
-    Step::Years(5),
-    Step::Years(10),
-    Step::Years(20),
-    Step::Years(50),
-    Step::Years(100),
-    Step::Years(200),
-    Step::Years(500),
-    Step::Years(1_000),
+const SECONDS: [i64; 17] = [
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200,
 ];
+const DAYS: [i32; 4] = [1, 2, 7, 14];
+const MONTHS: [i16; 4] = [1, 2, 3, 6];
+const YEARS: [i16; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 
 impl Step {
     /// Returns its approximate length.
@@ -139,8 +108,14 @@ pub(crate) fn steps(
     range: (f64, f64),
     columns: f64,
 ) -> impl Iterator<Item = Vec<(f64, String)>> {
-    STEPS
-        .into_iter()
+    let seconds = SECONDS.into_iter().map(Step::Seconds);
+    let days = DAYS.into_iter().map(Step::Days);
+    let months = MONTHS.into_iter().map(Step::Months);
+    let years = YEARS.into_iter().map(Step::Years);
+    seconds
+        .chain(days)
+        .chain(months)
+        .chain(years)
         .filter(move |step| (range.1 - range.0) / step.length_s() <= columns)
         .map(move |step| moments(step, &zone, range))
 }

@@ -211,7 +211,8 @@ pub(crate) fn x_ticks(scale: &Scale, range: (f64, f64), columns: f64) -> Vec<Tic
         Scale::Count => Box::new(counts(range)),
         Scale::Time(zone) => {
             let steps = calendar::steps(zone.clone(), range, columns);
-            Box::new(steps.map(|found| found.into_iter().map(Mark::at).collect()))
+            let marked = |(at, label)| Mark::at(at, label);
+            Box::new(steps.map(move |found| found.into_iter().map(marked).collect()))
         }
         Scale::Elapsed => Box::new(lengths(range)),
         Scale::Week => Box::new(std::iter::once(weekdays(range)).chain(times_of_day(range))),
@@ -235,7 +236,7 @@ struct Mark {
 }
 
 impl Mark {
-    fn at((at, label): (f64, String)) -> Self {
+    fn at(at: f64, label: String) -> Self {
         Self {
             at,
             label,
@@ -300,12 +301,16 @@ fn decimal_steps(span: f64) -> impl Iterator<Item = f64> {
     })
 }
 
+/// Returns the multiples of a step with their labels.
+fn labelled(step: f64, range: (f64, f64), mut label: impl FnMut(f64) -> String) -> Vec<Mark> {
+    let all = multiples(step, range).into_iter();
+    all.map(|at| Mark::at(at, label(at))).collect()
+}
+
 fn numbers(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
     let unit = Unit::of(Format::Number, 1.0);
-    decimal_steps(range.1 - range.0).map(move |step| {
-        let all = multiples(step, range).into_iter();
-        all.map(|at| Mark::at((at, unit.label(at, step)))).collect()
-    })
+    decimal_steps(range.1 - range.0)
+        .map(move |step| labelled(step, range, |at| unit.label(at, step)))
 }
 
 /// Returns the multiples of each whole-numbered step.
@@ -313,10 +318,7 @@ fn counts(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
     let is_whole = |step: &f64| *step > 0.5 && (step - step.round()).abs() < step * 1e-9;
     decimal_steps(range.1 - range.0)
         .filter(is_whole)
-        .map(move |step| {
-            let all = multiples(step, range).into_iter();
-            all.map(|at| Mark::at((at, count(at)))).collect()
-        })
+        .map(move |step| labelled(step, range, count))
 }
 
 /// Formats a count.
@@ -330,30 +332,9 @@ fn count(value: f64) -> String {
 
 /// Round durations in seconds.
 const LENGTHS_S: [f64; 24] = [
-    1.0,
-    2.0,
-    5.0,
-    10.0,
-    15.0,
-    30.0,
-    60.0,
-    120.0,
-    300.0,
-    600.0,
-    900.0,
-    1_800.0,
-    3_600.0,
-    7_200.0,
-    10_800.0,
-    21_600.0,
-    43_200.0,
-    86_400.0,
-    172_800.0,
-    432_000.0,
-    864_000.0,
-    1_728_000.0,
-    4_320_000.0,
-    8_640_000.0,
+    1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0,
+    10_800.0, 21_600.0, 43_200.0, 86_400.0, 172_800.0, 432_000.0, 864_000.0, 1.728e6, 4.32e6,
+    8.64e6,
 ];
 
 fn lengths(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
@@ -362,20 +343,16 @@ fn lengths(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
     let last = LENGTHS_S[LENGTHS_S.len() - 1];
     let coarse = decimal_steps(span).filter(move |step| *step > last);
     fine.chain(LENGTHS_S).chain(coarse).map(move |step| {
-        let all = multiples(step, range).into_iter();
         let mut before = String::new();
-        all.map(|at| {
+        labelled(step, range, |at| {
             let label = moment(&Scale::Elapsed, at);
             // Two units may be too coarse for a short span far from the origin.
-            let shown = if label == before {
-                String::new()
-            } else {
-                label.clone()
-            };
-            before = label;
-            Mark::at((at, shown))
+            if label == before {
+                return String::new();
+            }
+            before.clone_from(&label);
+            label
         })
-        .collect()
     })
 }
 
@@ -399,11 +376,7 @@ fn times_of_day(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
     LENGTHS_S
         .into_iter()
         .filter(|step| (60.0..DAY_S).contains(step))
-        .map(move |step| {
-            let all = multiples(step, range).into_iter();
-            all.map(|at| Mark::at((at, moment(&Scale::Day, at))))
-                .collect()
-        })
+        .map(move |step| labelled(step, range, |at| moment(&Scale::Day, at)))
 }
 
 /// Returns the name of the weekday that contains a second since Monday.

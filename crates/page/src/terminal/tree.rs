@@ -182,58 +182,45 @@ fn lay_out(rows: &[Row], width: usize) -> Vec<Line> {
         })
         .collect();
     let column = column(&sizes, width);
+    let plain = |body: String| Line {
+        body,
+        ..Line::default()
+    };
     let mut lines = Vec::new();
     for ((row, left), (left_columns, right_columns)) in rows.iter().zip(lefts).zip(sizes) {
+        let marked = |body: String, mark: String| Line {
+            body,
+            mark,
+            level: row.level,
+        };
         if left_columns.max(column) + 2 + right_columns <= width {
             let gap = if row.note.is_empty() {
                 0
             } else {
                 column.saturating_sub(left_columns) + 2
             };
-            lines.push(Line {
-                body: format!("{left}{}{}", " ".repeat(gap), row.note),
-                mark: row.mark.clone(),
-                level: row.level,
-            });
+            let body = format!("{left}{}{}", " ".repeat(gap), row.note);
+            lines.push(marked(body, row.mark.clone()));
             continue;
         }
         if left_columns <= width {
-            lines.push(Line {
-                body: left,
-                ..Line::default()
-            });
+            lines.push(plain(left));
         } else {
-            for body in broken(&row.head, &row.hang, &row.text, width, 2) {
-                lines.push(Line {
-                    body,
-                    ..Line::default()
-                });
-            }
+            let bodies = broken(&row.head, &row.hang, &row.text, width);
+            lines.extend(bodies.into_iter().map(plain));
         }
         let hang = format!("{}  ", row.hang);
         if !row.note.is_empty() && display_width(&hang) + right_columns <= width {
-            lines.push(Line {
-                body: format!("{hang}{}", row.note),
-                mark: row.mark.clone(),
-                level: row.level,
-            });
+            let body = format!("{hang}{}", row.note);
+            lines.push(marked(body, row.mark.clone()));
             continue;
         }
-        for body in broken(&hang, &hang, &row.note, width, 2) {
-            lines.push(Line {
-                body,
-                ..Line::default()
-            });
-        }
+        let bodies = broken(&hang, &hang, &row.note, width);
+        lines.extend(bodies.into_iter().map(plain));
         // A mark is set off by two more blanks.
         let room = width.saturating_sub(display_width(&hang) + 4).max(8);
-        for mark in wrap(&row.mark.replace('`', "'"), room) {
-            lines.push(Line {
-                body: hang.clone(),
-                mark,
-                level: row.level,
-            });
-        }
+        let marks = wrap(&row.mark.replace('`', "'"), room);
+        lines.extend(marks.into_iter().map(|mark| marked(hang.clone(), mark)));
     }
     lines
 }
@@ -252,8 +239,8 @@ fn column(sizes: &[(usize, usize)], width: usize) -> usize {
 }
 
 /// Breaks one part of a row that is too wide.
-fn broken(head: &str, hang: &str, text: &str, width: usize, set_off: usize) -> Vec<String> {
-    let room = width.saturating_sub(display_width(head) + set_off).max(8);
+fn broken(head: &str, hang: &str, text: &str, width: usize) -> Vec<String> {
+    let room = width.saturating_sub(display_width(head) + 2).max(8);
     // Names are not code: a backtick in one must not prevent it from being broken.
     let pieces = wrap(&text.replace('`', "'"), room);
     pieces

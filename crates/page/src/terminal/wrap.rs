@@ -83,12 +83,7 @@ fn quantity_end(text: &str, mut end: usize) -> usize {
         let unit = end + blanks(&text[end..]);
         let unit_end = word_end(text, unit);
         if unit == end || !is_unit(&text[unit..unit_end]) {
-            // A number without a unit is not part of the quantity before it.
-            return if begin == 0 {
-                end
-            } else {
-                begin_trimmed(text, begin)
-            };
+            break;
         }
         end = unit_end;
         begin = end + blanks(&text[end..]);
@@ -99,14 +94,9 @@ fn quantity_end(text: &str, mut end: usize) -> usize {
         end = next;
     }
     if begin == 0 {
-        end
-    } else {
-        begin_trimmed(text, begin)
+        return end;
     }
-}
-
-/// Returns the end of the word before `begin`.
-fn begin_trimmed(text: &str, begin: usize) -> usize {
+    // A number without a unit is not part of the quantity before it.
     text[..begin].trim_end().len()
 }
 
