@@ -26,8 +26,8 @@ pub enum Block {
     Text(Text),
     /// A list of sentences or names, one below the other.
     List(List),
-    /// Labelled facts: label and value.
-    Facts(Vec<(String, String)>),
+    /// Labelled facts.
+    Facts(Facts),
     /// Rows and columns.
     Table(Table),
     /// A line chart over time or another axis, with marks and job runs.
@@ -76,6 +76,13 @@ pub struct List {
     pub title: String,
     /// One sentence or name per item.
     pub items: Vec<String>,
+}
+
+/// Labelled facts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The label and the value of each.
+    pub rows: Vec<(String, String)>,
 }
 
 /// A table. On a narrow screen its rows are stacked, each cell after the name of its column.
@@ -232,6 +239,16 @@ pub struct Section {
 }
 
 impl Page {
+    /// Creates a page whose lead is emphasised.
+    pub fn new(title: impl Into<String>, lead: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            lead: lead.into(),
+            tone: Tone::Strong,
+            ..Self::default()
+        }
+    }
+
     /// Appends a block.
     pub fn push(&mut self, block: impl Into<Block>) {
         self.blocks.push(block.into());
@@ -275,23 +292,78 @@ impl Block {
     }
 }
 
+impl List {
+    /// Creates a list under a title, which may be empty.
+    pub fn new(
+        title: impl Into<String>,
+        items: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            items: items.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl Facts {
+    /// Creates facts of labels and values.
+    pub fn of<L: Into<String>, V: Into<String>>(rows: impl IntoIterator<Item = (L, V)>) -> Self {
+        let mut facts = Self::default();
+        for (label, value) in rows {
+            facts.push(label, value);
+        }
+        facts
+    }
+
+    /// Appends a fact.
+    pub fn push(&mut self, label: impl Into<String>, value: impl Into<String>) {
+        self.rows.push((label.into(), value.into()));
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl Commands {
+    /// Creates commands under a title, which may be empty.
+    pub fn new(title: impl Into<String>, lines: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            lines: lines.into(),
+        }
+    }
+}
+
+impl Column {
+    pub(crate) fn new(name: impl Into<String>, align: Align) -> Self {
+        Self {
+            name: name.into(),
+            align,
+        }
+    }
+}
+
 impl Table {
     /// Creates a table without rows. Columns whose name begins with `<` are left-aligned, for words; the
     /// others are right-aligned, for numbers.
     pub fn new(columns: &[&str]) -> Self {
         let column = |name: &&str| match name.strip_prefix('<') {
-            Some(name) => Column {
-                name: name.to_owned(),
-                align: Align::Left,
-            },
-            None => Column {
-                name: (*name).to_owned(),
-                align: Align::Right,
-            },
+            Some(name) => Column::new(name, Align::Left),
+            None => Column::new(*name, Align::Right),
         };
         Self {
             columns: columns.iter().map(column).collect(),
             ..Self::default()
+        }
+    }
+
+    /// Creates a table without rows under a title; for `columns` see [`Self::new`].
+    pub fn titled(title: impl Into<String>, columns: &[&str]) -> Self {
+        Self {
+            title: title.into(),
+            ..Self::new(columns)
         }
     }
 
@@ -334,6 +406,7 @@ macro_rules! block_from {
 block_from! {
     Text(Text),
     List(List),
+    Facts(Facts),
     Table(Table),
     Lines(LineChart),
     Bars(BarChart),

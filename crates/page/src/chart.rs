@@ -19,9 +19,9 @@ pub struct LineChart {
     /// The curves, in one coordinate system.
     pub curves: Vec<Curve>,
     /// Timestamps and spans at which something happened to the values: resets, changes, trims.
-    pub marks: Vec<Marks>,
+    pub marks: Vec<Spans>,
     /// Job runs, one row per job below the curves.
-    pub runs: Vec<Runs>,
+    pub runs: Vec<Spans>,
     /// Single events, each with a text of its own: numbered from 1, by x.
     pub annotations: Vec<Annotation>,
     /// Whether its table has a row for each value, rather than for a selection of them.
@@ -132,21 +132,12 @@ pub struct Annotation {
     pub text: String,
 }
 
-/// Events of one kind.
+/// Events of one kind, or the runs of a job.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Marks {
-    /// The kind: `resets`.
+pub struct Spans {
+    /// The kind, such as `resets`, or the name of the job.
     pub name: String,
-    /// Start and end on the x axis; equal for instants.
-    pub spans: Vec<(f64, f64)>,
-}
-
-/// The runs of a job.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Runs {
-    /// The name of the job.
-    pub name: String,
-    /// Start and end on the x axis.
+    /// Start and end of each on the x axis; equal for instants.
     pub spans: Vec<(f64, f64)>,
 }
 
@@ -247,6 +238,32 @@ impl Point {
                 (low.min(self.y), high.max(self.y))
             }
             _ => (self.y, self.y),
+        }
+    }
+
+    pub(crate) fn has_range(&self) -> bool {
+        let (low, high) = self.ends();
+        low < high
+    }
+}
+
+impl Spans {
+    /// Creates spans under a name.
+    pub fn new(name: impl Into<String>, spans: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        Self {
+            name: name.into(),
+            spans: spans.into_iter().collect(),
+        }
+    }
+}
+
+impl Axis {
+    /// Creates an axis that fits the data.
+    pub fn new(label: impl Into<String>, scale: Scale) -> Self {
+        Self {
+            label: label.into(),
+            scale,
+            range: None,
         }
     }
 }

@@ -3,15 +3,55 @@
 
 use crate::chart::{Curve, Point};
 
-/// The aggregate of one column.
+/// The aggregate of one column of a curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Span {
+    pub low: f64,
+    /// The mean.
+    pub middle: f64,
+    pub high: f64,
+    count: f64,
+}
+
+impl Span {
+    pub fn of(point: &Point) -> Self {
+        let (low, high) = point.ends();
+        Self {
+            low,
+            middle: point.y,
+            high,
+            count: 1.0,
+        }
+    }
+
+    pub fn add(&mut self, point: &Point) {
+        let (low, high) = point.ends();
+        self.count += 1.0;
+        self.low = self.low.min(low);
+        self.high = self.high.max(high);
+        // A running mean of weighted values: differences of huge values would overflow to infinity.
+        let part = 1.0 / self.count;
+        self.middle = self.middle * (1.0 - part) + point.y * part;
+    }
+
+    /// Interpolates linearly between this span and another.
+    pub fn towards(&self, other: &Self, part: f64) -> Self {
+        let between = |from: f64, to: f64| from * (1.0 - part) + to * part;
+        Self {
+            low: between(self.low, other.low),
+            middle: between(self.middle, other.middle),
+            high: between(self.high, other.high),
+            count: 1.0,
+        }
+    }
+}
+
+/// One column, from its first x to its last.
 #[derive(Debug, Clone, Copy)]
 struct Column {
     first: f64,
     last: f64,
-    low: f64,
-    mean: f64,
-    high: f64,
-    count: f64,
+    span: Span,
 }
 
 impl Curve {
@@ -24,14 +64,12 @@ impl Curve {
         columns: usize,
         gap: f64,
     ) -> Self {
-        let samples: Vec<(f64, f64)> = samples
-            .into_iter()
-            .filter(|(x, y)| x.is_finite() && y.is_finite())
-            .collect();
+        let samples = samples.into_iter().map(|(x, y)| Point::new(x, y));
+        let samples: Vec<Point> = samples.filter(Point::is_finite).collect();
         let point = |column: &Column| Point {
             x: f64::midpoint(column.first, column.last),
-            y: column.mean,
-            range: (column.count > 1.0).then_some((column.low, column.high)),
+            y: column.span.middle,
+            range: (column.span.count > 1.0).then_some((column.span.low, column.span.high)),
         };
         let stretches: Vec<Vec<Point>> = columns_of(&samples, columns)
             .chunk_by(|before, column| column.first - before.last <= gap)
@@ -55,35 +93,24 @@ impl Curve {
 }
 
 /// Returns the non-empty columns, from left to right.
-fn columns_of(samples: &[(f64, f64)], columns: usize) -> Vec<Column> {
+fn columns_of(samples: &[Point], columns: usize) -> Vec<Column> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return Vec::new();
     };
-    let place = |x: f64| column(x, (first.0, last.0), columns);
+    let place = |x: f64| column(x, (first.x, last.x), columns);
     let mut found: Vec<(usize, Column)> = Vec::new();
-    for &(x, y) in samples {
-        let place = place(x);
+    for sample in samples {
+        let place = place(sample.x);
         match found.last_mut() {
             Some((before, column)) if *before >= place => {
-                column.count += 1.0;
-                column.last = x;
-                column.low = column.low.min(y);
-                column.high = column.high.max(y);
-                // A running mean of weighted values: differences of huge values would overflow to infinity.
-                let part = 1.0 / column.count;
-                column.mean = column.mean * (1.0 - part) + y * part;
+                column.last = sample.x;
+                column.span.add(sample);
             }
-            _ => found.push((
-                place,
-                Column {
-                    first: x,
-                    last: x,
-                    low: y,
-                    mean: y,
-                    high: y,
-                    count: 1.0,
-                },
-            )),
+            _ => {
+                let (first, last) = (sample.x, sample.x);
+                let span = Span::of(sample);
+                found.push((place, Column { first, last, span }));
+            }
         }
     }
     found.into_iter().map(|(_, column)| column).collect()
@@ -153,11 +180,12 @@ mod tests {
             columns in 1_usize..90,
         ) {
             let samples: Vec<(f64, f64)> = samples.into_iter().map(|(x, y)| (f64::from(x), y)).collect();
-            let found = columns_of(&samples, columns);
+            let points: Vec<Point> = samples.iter().map(|(x, y)| Point::new(*x, *y)).collect();
+            let found = columns_of(&points, columns);
             prop_assert!(found.len() <= columns);
             for (x, y) in samples {
                 let holds = |column: &Column| {
-                    column.first <= x && x <= column.last && column.low <= y && y <= column.high
+                    column.first <= x && x <= column.last && column.span.low <= y && y <= column.span.high
                 };
                 prop_assert!(found.iter().any(holds));
             }

@@ -14,13 +14,14 @@ pub mod chart;
 mod columns;
 pub mod html;
 pub mod markdown;
+mod prose;
 mod scale;
 mod tables;
 pub mod terminal;
 
 pub use block::{
-    Align, Block, Cell, Column, Commands, Evidence, Finding, Fix, Level, List, Node, Page, Section,
-    Table, Text, Tone, Tree,
+    Align, Block, Cell, Column, Commands, Evidence, Facts, Finding, Fix, Level, List, Node, Page,
+    Section, Table, Text, Tone, Tree,
 };
 pub use html::html;
 pub use markdown::markdown;

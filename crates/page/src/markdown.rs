@@ -3,6 +3,7 @@
 use crate::block::{
     Align, Block, Evidence, Finding, Fix, List, Node, Page, Section, Table, Text, Tone,
 };
+use crate::prose::rendered;
 use std::fmt::Write as _;
 use units::escape::escape;
 
@@ -26,8 +27,8 @@ fn blocks(out: &mut String, list: &[Block], level: usize) {
         match block {
             Block::Text(text) => paragraph(out, text),
             Block::List(list) => show_list(out, list),
-            Block::Facts(rows) => {
-                for (label, text) in rows {
+            Block::Facts(facts) => {
+                for (label, text) in &facts.rows {
                     let _ = writeln!(out, "- **{}:** {}", words(label), words(text));
                 }
             }
@@ -42,9 +43,7 @@ fn blocks(out: &mut String, list: &[Block], level: usize) {
             Block::Bars(content) => chart(out, &content.title, &content.table()),
             Block::Heat(grid) => chart(out, &grid.title, &grid.table()),
             Block::Tree(tree) => {
-                if !tree.title.is_empty() {
-                    let _ = writeln!(out, "**{}**\n", words(&tree.title));
-                }
+                show_title(out, &tree.title);
                 nodes(out, &tree.nodes, 0);
             }
             Block::Finding(finding) => show_finding(out, finding, level),
@@ -64,9 +63,7 @@ fn chart(out: &mut String, title: &str, table: &Table) {
     if table.rows.is_empty() {
         return;
     }
-    if !title.is_empty() {
-        let _ = writeln!(out, "**{}**\n", words(title));
-    }
+    show_title(out, title);
     show_table(out, table);
 }
 
@@ -80,18 +77,14 @@ fn paragraph(out: &mut String, text: &Text) {
 }
 
 fn show_list(out: &mut String, list: &List) {
-    if !list.title.is_empty() {
-        let _ = writeln!(out, "**{}**\n", words(&list.title));
-    }
+    show_title(out, &list.title);
     for item in &list.items {
         let _ = writeln!(out, "- {}", words(item));
     }
 }
 
 fn show_table(out: &mut String, table: &Table) {
-    if !table.title.is_empty() {
-        let _ = writeln!(out, "**{}**\n", words(&table.title));
-    }
+    show_title(out, &table.title);
     out.push('|');
     for column in &table.columns {
         let _ = write!(out, " {} |", words(&column.name));
@@ -212,19 +205,16 @@ fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// Renders prose on one line, in which the only markup is code between two backticks.
+/// Renders prose on one line.
 fn words(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(open) = rest.find('`') {
-        let Some(len) = rest[open + 1..].find('`') else {
-            break;
-        };
-        out += &plain(&rest[..open]);
-        out += &code(&rest[open + 1..open + 1 + len]);
-        rest = &rest[open + 2 + len..];
+    rendered(text, plain, code)
+}
+
+/// Writes a title, if there is one.
+fn show_title(out: &mut String, title: &str) {
+    if !title.is_empty() {
+        let _ = writeln!(out, "**{}**\n", words(title));
     }
-    out + &plain(rest)
 }
 
 /// Escapes text so that nothing in it is markup, a mention or a ticket reference.
@@ -251,6 +241,7 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::Facts;
 
     #[test]
     fn untrusted_text_is_not_markup() {
@@ -275,10 +266,7 @@ mod tests {
             lead: "Run `x`.".to_owned(),
             about: vec!["here".to_owned(), "now".to_owned()],
             cautions: vec!["careful".to_owned()],
-            blocks: vec![
-                table.into(),
-                Block::Facts(vec![("k".to_owned(), "v".to_owned())]),
-            ],
+            blocks: vec![table.into(), Facts::of([("k", "v")]).into()],
             ..Page::default()
         };
         assert_eq!(

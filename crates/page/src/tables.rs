@@ -39,14 +39,16 @@ impl LineChart {
                 grouped_usize(xs.len())
             );
         }
-        table.columns.push(column(&x_name(&self.x), Align::Left));
+        table
+            .columns
+            .push(Column::new(x_name(&self.x), Align::Left));
         for curve in &self.curves {
             let name = if curve.range_name.is_empty() {
                 curve.name.clone()
             } else {
                 format!("{} ({})", curve.name, curve.range_name)
             };
-            table.columns.push(column(&name, Align::Right));
+            table.columns.push(Column::new(name, Align::Right));
         }
         // Points of a curve ascend in x, as the rows do.
         let mut points: Vec<_> = self
@@ -75,15 +77,13 @@ impl LineChart {
     /// if there are none.
     pub fn events(&self) -> Option<Table> {
         let [x, _] = self.ends()?;
-        let marks = self.marks.iter().map(|marks| (&marks.name, &marks.spans));
-        let runs = self.runs.iter().map(|runs| (&runs.name, &runs.spans));
+        let marks_and_runs = self.marks.iter().chain(&self.runs);
         let own = self
             .annotations
             .iter()
             .map(|one| (&one.text, (one.at, one.at)));
-        let all: Vec<(&String, (f64, f64))> = marks
-            .chain(runs)
-            .flat_map(|(name, spans)| spans.iter().map(move |span| (name, *span)))
+        let all: Vec<(&String, (f64, f64))> = marks_and_runs
+            .flat_map(|of| of.spans.iter().map(|span| (&of.name, *span)))
             .chain(own)
             .filter(|(_, (from, to))| from <= to && *from <= x.1 && *to >= x.0)
             .collect();
@@ -141,13 +141,6 @@ fn selected_rows(xs: &[f64], curves: &[Curve]) -> BTreeSet<usize> {
     chosen
 }
 
-fn column(name: &str, align: Align) -> Column {
-    Column {
-        name: name.to_owned(),
-        align,
-    }
-}
-
 /// Returns the heading of the column of x values.
 fn x_name(axis: &Axis) -> String {
     let name = match (&axis.scale, axis.label.as_str()) {
@@ -166,13 +159,11 @@ fn x_name(axis: &Axis) -> String {
 
 fn value(format: Format, point: &Point) -> String {
     let value = format.write(point.y);
-    let (low, high) = point.ends();
-    if low < high {
-        let (low, high) = (format.write(low), format.write(high));
-        format!("{value} ({low} to {high})")
-    } else {
-        value
+    if !point.has_range() {
+        return value;
     }
+    let (low, high) = point.ends();
+    format!("{value} ({} to {})", format.write(low), format.write(high))
 }
 
 impl BarChart {
@@ -180,17 +171,16 @@ impl BarChart {
     pub fn table(&self) -> Table {
         let mut table = Table::default();
         let has_panels = self.panels.len() > 1;
-        let has_marks = self
-            .panels
-            .iter()
-            .any(|panel| panel.bars.iter().any(|bar| bar.marked));
+        let has_marks = self.bars().any(|bar| bar.marked);
         if has_panels {
-            table.columns.push(column("", Align::Left));
+            table.columns.push(Column::new("", Align::Left));
         }
-        table.columns.push(column(&self.x_label, Align::Left));
-        table.columns.push(column("value", Align::Right));
+        table.columns.push(Column::new(&self.x_label, Align::Left));
+        table.columns.push(Column::new("value", Align::Right));
         if has_marks {
-            table.columns.push(column(&self.mark_label, Align::Left));
+            table
+                .columns
+                .push(Column::new(&self.mark_label, Align::Left));
         }
         for panel in &self.panels {
             for bar in &panel.bars {
@@ -209,6 +199,11 @@ impl BarChart {
         table
     }
 
+    /// Returns the bars of all panels.
+    pub(crate) fn bars(&self) -> impl Iterator<Item = &Bar> {
+        self.panels.iter().flat_map(|panel| &panel.bars)
+    }
+
     /// Returns the text beside a bar.
     pub(crate) fn text(&self, bar: &Bar) -> String {
         if !bar.text.is_empty() {
@@ -223,8 +218,7 @@ impl BarChart {
 
     /// Returns the end of the longest bar; 0 if there is none.
     pub(crate) fn longest(&self) -> f64 {
-        let bars = self.panels.iter().flat_map(|panel| &panel.bars);
-        let ends = bars.map(|bar| bar.value);
+        let ends = self.bars().map(|bar| bar.value);
         ends.filter(|value| value.is_finite()).fold(0.0, f64::max)
     }
 }
@@ -235,12 +229,13 @@ impl HeatGrid {
         let mut table = Table::default();
         let has_panels = self.panels.len() > 1;
         if has_panels {
-            table.columns.push(column("", Align::Left));
+            table.columns.push(Column::new("", Align::Left));
         }
-        table.columns.push(column(&self.corner(), Align::Left));
-        for name in &self.columns {
-            table.columns.push(column(name, Align::Right));
-        }
+        table.columns.push(Column::new(self.corner(), Align::Left));
+        let names = self.columns.iter();
+        table
+            .columns
+            .extend(names.map(|name| Column::new(name, Align::Right)));
         for panel in &self.panels {
             for (index, cells) in panel.cells.iter().enumerate() {
                 let mut row = Vec::new();
@@ -272,7 +267,7 @@ impl HeatGrid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{BarPanel, HeatPanel, Marks, Runs};
+    use crate::chart::{BarPanel, HeatPanel, Spans};
 
     fn rows(table: &Table) -> Vec<String> {
         let line = |row: &Vec<Cell>| {
@@ -339,14 +334,8 @@ mod tests {
                 ..Axis::default()
             },
             curves: vec![Curve::line("a", [(0.0, 1.0), (86_400.0, 2.0)])],
-            marks: vec![Marks {
-                name: "resets".to_owned(),
-                spans: vec![(7_200.0, 7_200.0), (1e9, 1e9)],
-            }],
-            runs: vec![Runs {
-                name: "backup".to_owned(),
-                spans: vec![(3_600.0, 5_400.0)],
-            }],
+            marks: vec![Spans::new("resets", [(7_200.0, 7_200.0), (1e9, 1e9)])],
+            runs: vec![Spans::new("backup", [(3_600.0, 5_400.0)])],
             ..LineChart::default()
         };
         assert_eq!(

@@ -3,10 +3,10 @@
 
 use page::chart::{
     Annotation, Axis, Bar, BarChart, BarPanel, Curve, HeatCell, HeatGrid, HeatPanel, LineChart,
-    Marks, Runs,
+    Spans,
 };
 use page::{
-    Block, Cell, Commands, Evidence, Finding, Fix, Level, List, Node, Page, Section, Table,
+    Block, Cell, Commands, Evidence, Facts, Finding, Fix, Level, List, Node, Page, Section, Table,
     Terminal, Tree,
 };
 use proptest::prelude::*;
@@ -43,14 +43,8 @@ fn page_of(text: &str) -> Page {
             range_name: own(),
             ..Curve::line(text, (0..50).map(|x| (f64::from(x), f64::from(x % 7))))
         }],
-        marks: vec![Marks {
-            name: own(),
-            spans: vec![(3.0, 3.0), (5.0, 9.0)],
-        }],
-        runs: vec![Runs {
-            name: own(),
-            spans: vec![(2.0, 4.0)],
-        }],
+        marks: vec![Spans::new(own(), [(3.0, 3.0), (5.0, 9.0)])],
+        runs: vec![Spans::new(own(), [(2.0, 4.0)])],
         annotations: vec![Annotation {
             at: 4.0,
             text: own(),
@@ -110,12 +104,8 @@ fn page_of(text: &str) -> Page {
     let blocks: Vec<Block> = vec![
         Block::text(text),
         Block::aside(text),
-        Block::Facts(vec![(own(), own())]),
-        List {
-            title: own(),
-            items: vec![own()],
-        }
-        .into(),
+        Facts::of([(text, text)]).into(),
+        List::new(text, [text]).into(),
         table.into(),
         Tree {
             title: own(),
@@ -126,11 +116,7 @@ fn page_of(text: &str) -> Page {
         bars.into(),
         heat.into(),
         finding.into(),
-        Commands {
-            title: own(),
-            lines: "true".to_owned(),
-        }
-        .into(),
+        Commands::new(text, "true").into(),
     ];
     Page {
         title: own(),

@@ -1,6 +1,6 @@
 //! Bar charts as a table: labels and values remain text, however narrow the screen is.
 
-use super::text::escaped;
+use super::text::{escaped, figure};
 use crate::chart::{Bar, BarChart};
 use crate::scale::share;
 use std::fmt::Write as _;
@@ -12,16 +12,11 @@ const HEIGHT: f64 = 20.0;
 
 /// Renders a bar chart; empty if there are no bars. `id` is unique within the page.
 pub(crate) fn bars(chart: &BarChart, id: &str) -> String {
-    let all = || chart.panels.iter().flat_map(|panel| &panel.bars);
-    if all().next().is_none() {
+    if chart.bars().next().is_none() {
         return String::new();
     }
     let longest = chart.longest();
-    let mut out = format!(
-        "<figure class=\"chart\" id=\"{}\">\n<figcaption>{}</figcaption>\n",
-        escaped(id),
-        escaped(&chart.title)
-    );
+    let mut out = figure(id, &chart.title);
     for panel in &chart.panels {
         out += "<table class=\"bars\" role=\"table\">\n";
         if !panel.name.is_empty() {
@@ -45,7 +40,7 @@ pub(crate) fn bars(chart: &BarChart, id: &str) -> String {
     if !chart.x_label.is_empty() {
         legend.push(escaped(&chart.x_label));
     }
-    if all().any(|bar| bar.marked) && !chart.mark_label.is_empty() {
+    if chart.bars().any(|bar| bar.marked) && !chart.mark_label.is_empty() {
         legend.push(format!("&#9650; {}", escaped(&chart.mark_label)));
     }
     if !legend.is_empty() {

@@ -367,10 +367,7 @@ impl<'a> Drawing<'a> {
                 .filter(|point| self.is_within(point))
                 .copied()
                 .collect();
-            let has_ranges = points.iter().any(|point| {
-                let (low, high) = point.ends();
-                low < high
-            });
+            let has_ranges = points.iter().any(Point::has_range);
             let points = if has_ranges {
                 self.merged(&points)
             } else {

@@ -1,6 +1,6 @@
 //! Heat maps as a table of shaded cells, which can be read without colour.
 
-use super::text::escaped;
+use super::text::{escaped, figure};
 use crate::chart::{HeatCell, HeatGrid, HeatPanel};
 use std::fmt::Write as _;
 
@@ -12,11 +12,7 @@ pub(crate) fn heat(grid: &HeatGrid, id: &str) -> String {
     let Some(highest) = grid.highest() else {
         return String::new();
     };
-    let mut out = format!(
-        "<figure class=\"chart\" id=\"{}\">\n<figcaption>{}</figcaption>\n<div class=\"panels\">\n",
-        escaped(id),
-        escaped(&grid.title)
-    );
+    let mut out = figure(id, &grid.title) + "<div class=\"panels\">\n";
     for panel in &grid.panels {
         one(&mut out, grid, panel, highest);
     }

@@ -3,7 +3,7 @@
 
 use super::drawing::{Drawing, NARROW, STYLES, WIDE};
 use super::table::{bare, table};
-use super::text::escaped;
+use super::text::{escaped, figure};
 use crate::chart::{Curve, CurveStyle, LineChart, Point};
 use crate::scale::{caption, moment, widened, y_axis};
 use std::fmt::Write as _;
@@ -22,11 +22,7 @@ pub(crate) fn lines(chart: &LineChart, id: &str) -> String {
     let hidden_runs = shown.runs.len().saturating_sub(RUNS_MAX);
     shown.runs.truncate(RUNS_MAX);
     let (x, axis) = (widened(x), y_axis(y, chart.y_format));
-    let mut out = format!(
-        "<figure class=\"chart\" id=\"{}\">\n<figcaption>{}</figcaption>\n",
-        escaped(id),
-        escaped(&chart.title)
-    );
+    let mut out = figure(id, &chart.title);
     if !chart.y_label.is_empty() && !chart.y_label.eq_ignore_ascii_case(&chart.title) {
         let _ = writeln!(out, "<p class=\"axis\">{}</p>", escaped(&chart.y_label));
     }
@@ -166,17 +162,13 @@ fn annotations(chart: &LineChart, x: (f64, f64)) -> String {
 }
 
 fn has_ranges(curve: &Curve) -> bool {
-    curve.style == CurveStyle::Line
-        && curve.points().any(|point| {
-            let (low, high) = point.ends();
-            low < high
-        })
+    curve.style == CurveStyle::Line && curve.points().any(Point::has_range)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{Annotation, Axis, Format, Marks, Runs, Scale};
+    use crate::chart::{Annotation, Axis, Format, Scale, Spans};
     use proptest::prelude::*;
 
     fn chart(words: &str) -> LineChart {
@@ -192,19 +184,10 @@ mod tests {
                 Curve::dots(words, [(0.0, 2.0), (2.0, 2.5)]),
             ],
             marks: vec![
-                Marks {
-                    name: words.to_owned(),
-                    spans: vec![(0.5, 1.0)],
-                },
-                Marks {
-                    name: words.to_owned(),
-                    spans: vec![(2.0, 2.0)],
-                },
+                Spans::new(words, [(0.5, 1.0)]),
+                Spans::new(words, [(2.0, 2.0)]),
             ],
-            runs: vec![Runs {
-                name: words.to_owned(),
-                spans: vec![(1.0, 1.5)],
-            }],
+            runs: vec![Spans::new(words, [(1.0, 1.5)])],
             ..LineChart::default()
         }
     }
@@ -353,9 +336,9 @@ mod tests {
                     stretches: vec![points.collect()],
                     ..Curve::default()
                 }],
-                marks: vec![Marks { name: String::new(), spans: spans.clone() }; 2],
+                marks: vec![Spans::new("", spans.clone()); 2],
                 annotations: spans.iter().map(|(at, _)| Annotation { at: *at, text: String::new() }).collect(),
-                runs: vec![Runs { name: String::new(), spans }],
+                runs: vec![Spans::new("", spans)],
                 ..LineChart::default()
             };
             prop_assert!(are_finite(&lines(&chart, "c")));

@@ -8,7 +8,7 @@ mod table;
 mod text;
 
 use crate::block::{
-    Block, Commands, Evidence, Finding, Fix, List, Node, Page, Section, Text, Tone, Tree,
+    Block, Commands, Evidence, Facts, Finding, Fix, List, Node, Page, Section, Text, Tone, Tree,
 };
 use std::fmt::Write as _;
 use text::{escaped, words};
@@ -30,26 +30,18 @@ pub fn html(page: &Page) -> String {
         include_str!("chart.css"),
         words(&page.title),
     );
+    let mut writer = Writer { out, charts: 0 };
     if !page.lead.is_empty() {
         let class = tone_class(page.tone);
-        let _ = writeln!(out, "<p class=\"lead{class}\">{}</p>", words(&page.lead));
+        writer.element(&format!("p class=\"lead{class}\""), &words(&page.lead));
     }
     if !page.about.is_empty() {
-        let _ = writeln!(
-            out,
-            "<p class=\"about\">{}</p>",
-            words(&page.about.join("; "))
-        );
+        writer.element("p class=\"about\"", &words(&page.about.join("; ")));
     }
     for caution in &page.cautions {
-        let _ = writeln!(
-            out,
-            "<p class=\"caution\"><strong>Caution:</strong> {}</p>",
-            words(caution)
-        );
+        writer.labelled("p class=\"caution\"", "Caution", caution);
     }
-    out += "</header>\n";
-    let mut writer = Writer { out, charts: 0 };
+    writer.out += "</header>\n";
     writer.blocks(&page.blocks, 2);
     writer.out + "</main>\n</body>\n</html>\n"
 }
@@ -77,20 +69,11 @@ impl Writer {
             match block {
                 Block::Text(text) => self.text(text),
                 Block::List(list) => self.list(list),
-                Block::Facts(rows) => self.facts(rows),
+                Block::Facts(facts) => self.facts(facts),
                 Block::Table(content) => self.out += &table::table(content),
-                Block::Lines(chart) => {
-                    let id = self.chart_id();
-                    self.out += &lines::lines(chart, &id);
-                }
-                Block::Bars(chart) => {
-                    let id = self.chart_id();
-                    self.out += &bars::bars(chart, &id);
-                }
-                Block::Heat(grid) => {
-                    let id = self.chart_id();
-                    self.out += &heat::heat(grid, &id);
-                }
+                Block::Lines(chart) => self.chart(|id| lines::lines(chart, id)),
+                Block::Bars(chart) => self.chart(|id| bars::bars(chart, id)),
+                Block::Heat(grid) => self.chart(|id| heat::heat(grid, id)),
                 Block::Tree(tree) => self.tree(tree),
                 Block::Finding(finding) => self.finding(finding, level),
                 Block::Commands(commands) => self.commands(commands),
@@ -99,36 +82,48 @@ impl Writer {
         }
     }
 
-    /// Returns an id for a chart that is unique within the page.
-    fn chart_id(&mut self) -> String {
+    /// Draws a chart under an id that is unique within the page.
+    fn chart(&mut self, drawn: impl FnOnce(&str) -> String) {
         self.charts += 1;
-        format!("chart{}", self.charts)
+        self.out += &drawn(&format!("chart{}", self.charts));
+    }
+
+    /// Writes an element on a line of its own. `opening` is its name and attributes.
+    fn element(&mut self, opening: &str, content: &str) {
+        let name = opening.split(' ').next().unwrap_or(opening);
+        let _ = writeln!(self.out, "<{opening}>{content}</{name}>");
+    }
+
+    /// Writes an element whose words follow an emphasised label.
+    fn labelled(&mut self, opening: &str, label: &str, text: &str) {
+        let content = format!("<strong>{label}:</strong> {}", words(text));
+        self.element(opening, &content);
+    }
+
+    fn title(&mut self, title: &str) {
+        if !title.is_empty() {
+            self.element("p class=\"title\"", &words(title));
+        }
     }
 
     fn text(&mut self, text: &Text) {
         let class = tone_class(text.tone);
-        let _ = writeln!(
-            self.out,
-            "<p class=\"{}\">{}</p>",
-            class.trim_start(),
-            words(&text.text)
-        );
+        let opening = format!("p class=\"{}\"", class.trim_start());
+        self.element(&opening, &words(&text.text));
     }
 
     fn list(&mut self, list: &List) {
-        if !list.title.is_empty() {
-            let _ = writeln!(self.out, "<p class=\"title\">{}</p>", words(&list.title));
-        }
+        self.title(&list.title);
         self.out += "<ul>\n";
         for item in &list.items {
-            let _ = writeln!(self.out, "<li>{}</li>", words(item));
+            self.element("li", &words(item));
         }
         self.out += "</ul>\n";
     }
 
-    fn facts(&mut self, rows: &[(String, String)]) {
+    fn facts(&mut self, facts: &Facts) {
         self.out += "<dl>\n";
-        for (label, text) in rows {
+        for (label, text) in &facts.rows {
             let _ = writeln!(
                 self.out,
                 "<dt>{}</dt><dd>{}</dd>",
@@ -140,9 +135,7 @@ impl Writer {
     }
 
     fn tree(&mut self, tree: &Tree) {
-        if !tree.title.is_empty() {
-            let _ = writeln!(self.out, "<p class=\"title\">{}</p>", words(&tree.title));
-        }
+        self.title(&tree.title);
         self.nodes(&tree.nodes, "tree");
     }
 
@@ -154,24 +147,21 @@ impl Writer {
         for node in nodes {
             let _ = write!(self.out, "<li>{}", escaped(&node.text));
             if !node.note.is_empty() {
-                let _ = write!(
-                    self.out,
-                    " <span class=\"dim\">{}</span>",
-                    escaped(&node.note)
-                );
+                self.span("dim", &escaped(&node.note));
             }
             if !node.mark.is_empty() {
-                let class = node.level.map_or("", |level| level.word());
-                let _ = write!(
-                    self.out,
-                    " <span class=\"mark {class}\">{}</span>",
-                    escaped(&node.mark)
-                );
+                let word = node.level.map_or("", |level| level.word());
+                self.span(&format!("mark {word}"), &escaped(&node.mark));
             }
             self.nodes(&node.below, "");
             self.out += "</li>\n";
         }
         self.out += "</ul>\n";
+    }
+
+    /// Writes words behind others.
+    fn span(&mut self, class: &str, content: &str) {
+        let _ = write!(self.out, " <span class=\"{class}\">{content}</span>");
     }
 
     fn finding(&mut self, finding: &Finding, level: usize) {
@@ -185,13 +175,9 @@ impl Writer {
             words(&finding.title)
         );
         if !finding.subject.is_empty() {
-            let _ = writeln!(
-                self.out,
-                "<p class=\"dim\">{}</p>",
-                escaped(&finding.subject)
-            );
+            self.element("p class=\"dim\"", &escaped(&finding.subject));
         }
-        let _ = writeln!(self.out, "<p>{}</p>", words(&finding.why));
+        self.element("p", &words(&finding.why));
         for (index, fix) in finding.fixes.iter().enumerate() {
             self.fix(if index == 0 { "Fix" } else { "Or" }, fix);
         }
@@ -200,28 +186,16 @@ impl Writer {
     }
 
     fn fix(&mut self, label: &str, fix: &Fix) {
-        let _ = writeln!(
-            self.out,
-            "<p><strong>{label}:</strong> {}</p>",
-            words(&fix.text)
-        );
+        self.labelled("p", label, &fix.text);
         if let Some(command) = &fix.command {
             self.code(command);
         }
         if let Some(risk) = &fix.risk {
-            let _ = writeln!(
-                self.out,
-                "<p class=\"dim\"><strong>Risk:</strong> {}</p>",
-                words(risk)
-            );
+            self.labelled("p class=\"dim\"", "Risk", risk);
         }
         if fix.undo.is_some() || fix.undo_command.is_some() {
             let undo = fix.undo.as_deref().unwrap_or_default();
-            let _ = writeln!(
-                self.out,
-                "<p class=\"dim\"><strong>Undo:</strong> {}</p>",
-                words(undo)
-            );
+            self.labelled("p class=\"dim\"", "Undo", undo);
         }
         if let Some(command) = &fix.undo_command {
             self.code(command);
@@ -246,7 +220,7 @@ impl Writer {
 
     fn commands(&mut self, commands: &Commands) {
         if !commands.title.is_empty() {
-            let _ = writeln!(self.out, "<p>{}</p>", words(&commands.title));
+            self.element("p", &words(&commands.title));
         }
         self.code(&commands.lines);
     }
@@ -254,11 +228,8 @@ impl Writer {
     /// Renders lines to copy. The box scrolls, so it needs to be focusable by keyboard.
     fn code(&mut self, lines: &str) {
         let lines: Vec<String> = lines.lines().map(escaped).collect();
-        let _ = writeln!(
-            self.out,
-            "<pre tabindex=\"0\"><code>{}</code></pre>",
-            lines.join("\n")
-        );
+        let code = format!("<code>{}</code>", lines.join("\n"));
+        self.element("pre tabindex=\"0\"", &code);
     }
 
     fn section(&mut self, section: &Section, level: usize) {
@@ -279,11 +250,7 @@ impl Writer {
             words(&section.title)
         );
         if !section.aside.is_empty() {
-            let _ = write!(
-                self.out,
-                " <span class=\"dim\">{}</span>",
-                words(&section.aside)
-            );
+            self.span("dim", &words(&section.aside));
         }
         let _ = writeln!(self.out, "</h{heading}>{shown}");
         self.blocks(&section.blocks, level + 1);

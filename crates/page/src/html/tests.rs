@@ -18,12 +18,8 @@ fn page(words: &str) -> Page {
         cautions: vec![text.clone()],
         blocks: vec![
             Block::text(words),
-            Block::Facts(vec![(text.clone(), text.clone())]),
-            List {
-                title: text.clone(),
-                items: vec![text.clone()],
-            }
-            .into(),
+            Facts::of([(words, words)]).into(),
+            List::new(words, [words]).into(),
             Tree {
                 title: text.clone(),
                 nodes: vec![Node {
@@ -54,11 +50,7 @@ fn page(words: &str) -> Page {
                 }],
             }
             .into(),
-            Commands {
-                title: text.clone(),
-                lines: text,
-            }
-            .into(),
+            Commands::new(words, text).into(),
             section.into(),
         ],
     }

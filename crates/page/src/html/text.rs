@@ -1,6 +1,6 @@
 //! Text escaped for HTML.
 
-use std::fmt::Write as _;
+use crate::prose::rendered;
 use units::escape::escape;
 
 /// Escapes markup, and characters that could control a terminal or disguise text.
@@ -22,16 +22,16 @@ pub(super) fn escaped(text: &str) -> String {
 
 /// Escapes prose; text between two backticks becomes code.
 pub(super) fn words(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(open) = rest.find('`') {
-        let Some(len) = rest[open + 1..].find('`') else {
-            break;
-        };
-        out += &escaped(&rest[..open]);
-        let code = &rest[open + 1..open + 1 + len];
-        let _ = write!(out, "<code>{}</code>", escaped(code));
-        rest = &rest[open + 2 + len..];
-    }
-    out + &escaped(rest)
+    rendered(text, escaped, |code| {
+        format!("<code>{}</code>", escaped(code))
+    })
+}
+
+/// Begins the figure of a chart, whose id is unique within the page.
+pub(super) fn figure(id: &str, title: &str) -> String {
+    format!(
+        "<figure class=\"chart\" id=\"{}\">\n<figcaption>{}</figcaption>\n",
+        escaped(id),
+        escaped(title)
+    )
 }

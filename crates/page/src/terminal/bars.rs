@@ -12,15 +12,18 @@ const BAR_MIN: usize = 8;
 
 /// Draws the bars, without the chart's title, in lines of at most `width` columns; empty if there are none.
 pub(crate) fn bars(chart: &BarChart, width: usize, unicode: bool) -> Vec<String> {
-    let all = || chart.panels.iter().flat_map(|panel| &panel.bars);
     let widest = |texts: &mut dyn Iterator<Item = String>| {
         texts.map(|text| display_width(&text)).max().unwrap_or(0)
     };
-    let label_columns = widest(&mut all().map(|bar| label(bar, unicode)))
+    let label_columns = widest(&mut chart.bars().map(|bar| label(bar, unicode)))
         .min(LABEL_COLUMNS_MAX)
         .min(width / 3);
     // The text beside a bar matters more than its length: long texts leave less room for bars, or none.
-    let text_columns = widest(&mut all().map(|bar| escape(&chart.text(bar)).into_owned()));
+    let text_columns = widest(
+        &mut chart
+            .bars()
+            .map(|bar| escape(&chart.text(bar)).into_owned()),
+    );
     let room = width.saturating_sub(2 + label_columns + 1 + 1 + text_columns);
     let columns = if room < BAR_MIN { 0 } else { room };
     let longest = chart.longest();
@@ -47,7 +50,7 @@ pub(crate) fn bars(chart: &BarChart, width: usize, unicode: bool) -> Vec<String>
     if !chart.x_label.is_empty() {
         legend.push(escape(&chart.x_label).into_owned());
     }
-    if all().any(|bar| bar.marked) && !chart.mark_label.is_empty() {
+    if chart.bars().any(|bar| bar.marked) && !chart.mark_label.is_empty() {
         legend.push(format!("{} {}", mark(unicode), escape(&chart.mark_label)));
     }
     for line in wrapped(&legend, width.saturating_sub(2)) {

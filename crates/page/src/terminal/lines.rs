@@ -1,6 +1,7 @@
 //! Line charts on a terminal, in characters that can be told apart without colour.
 
-use crate::chart::{Curve, CurveStyle, LineChart, Point};
+use crate::chart::{Curve, CurveStyle, LineChart};
+use crate::columns::Span;
 use crate::scale::{YAxis, caption, share, widened, x_ticks, y_axis};
 use units::escape::{cut, display_width, escape};
 
@@ -91,48 +92,6 @@ impl Chars {
             (true, true) => Some('█'),
             (true, false) => Some('▀'),
             (false, true) => Some('▄'),
-        }
-    }
-}
-
-/// The aggregate of one column of a curve.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Span {
-    low: f64,
-    middle: f64,
-    high: f64,
-    count: f64,
-}
-
-impl Span {
-    fn of(point: &Point) -> Self {
-        let (low, high) = point.ends();
-        Self {
-            low,
-            middle: point.y,
-            high,
-            count: 1.0,
-        }
-    }
-
-    fn add(&mut self, point: &Point) {
-        let (low, high) = point.ends();
-        self.count += 1.0;
-        self.low = self.low.min(low);
-        self.high = self.high.max(high);
-        // A running mean of weighted values: differences of huge values would overflow to infinity.
-        let part = 1.0 / self.count;
-        self.middle = self.middle * (1.0 - part) + point.y * part;
-    }
-
-    /// Interpolates linearly between this span and another.
-    fn towards(&self, other: &Self, part: f64) -> Self {
-        let between = |from: f64, to: f64| from * (1.0 - part) + to * part;
-        Self {
-            low: between(self.low, other.low),
-            middle: between(self.middle, other.middle),
-            high: between(self.high, other.high),
-            count: 1.0,
         }
     }
 }

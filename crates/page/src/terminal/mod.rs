@@ -10,7 +10,7 @@ mod table;
 mod tree;
 mod wrap;
 
-use crate::block::{Block, Commands, List, Page, Section, Tone};
+use crate::block::{Block, List, Page, Section, Tone};
 use sheet::Sheet;
 use units::escape::{display_width, escape};
 
@@ -21,9 +21,7 @@ pub use wrap::wrap;
 pub fn terminal(page: &Page, options: &Terminal) -> String {
     let mut sheet = Sheet::new(options);
     sheet.paragraph(0, &page.lead, page.tone);
-    if !page.about.is_empty() {
-        sheet.paragraph(0, &page.about.join("; "), Tone::Dim);
-    }
+    sheet.paragraph(0, &page.about.join("; "), Tone::Dim);
     for caution in &page.cautions {
         sheet.labelled(0, sheet::MIDDLE, "caution", caution, Tone::Strong);
     }
@@ -59,26 +57,28 @@ fn belong_together(before: &Block, block: &Block) -> bool {
 }
 
 fn one(sheet: &mut Sheet, block: &Block) {
+    let (width, unicode) = (sheet.width, sheet.options.unicode);
     match block {
         Block::Text(text) => sheet.paragraph(0, &text.text, text.tone),
         Block::List(content) => list(sheet, content),
-        Block::Facts(rows) => facts(sheet, rows),
+        Block::Facts(facts) => {
+            for (label, value) in &facts.rows {
+                sheet.labelled(0, sheet.label_at, label, value, Tone::Dim);
+            }
+        }
         Block::Table(table) => table::table(sheet, table),
         Block::Lines(content) => {
-            let lines = lines::lines(content, sheet.width, sheet.options.unicode);
-            chart(sheet, &content.title, &lines);
+            let drawn = lines::lines(content, width, unicode);
+            chart(sheet, &content.title, &drawn);
         }
-        Block::Bars(content) => {
-            let lines = bars::bars(content, sheet.width, sheet.options.unicode);
-            chart(sheet, &content.title, &lines);
-        }
-        Block::Heat(grid) => {
-            let lines = heat::heat(grid, sheet.width, sheet.options.unicode);
-            chart(sheet, &grid.title, &lines);
-        }
+        Block::Bars(content) => chart(sheet, &content.title, &bars::bars(content, width, unicode)),
+        Block::Heat(grid) => chart(sheet, &grid.title, &heat::heat(grid, width, unicode)),
         Block::Tree(tree) => tree::tree(sheet, tree),
         Block::Finding(finding) => finding::finding(sheet, finding),
-        Block::Commands(commands) => show_commands(sheet, commands),
+        Block::Commands(commands) => {
+            sheet.paragraph(0, &commands.title, Tone::Plain);
+            sheet.command(2, &commands.lines);
+        }
         Block::Section(section) => show_section(sheet, section),
     }
 }
@@ -88,18 +88,14 @@ fn chart(sheet: &mut Sheet, title: &str, lines: &[String]) {
     if lines.is_empty() {
         return;
     }
-    if !title.is_empty() {
-        sheet.paragraph(0, title, Tone::Strong);
-    }
+    sheet.paragraph(0, title, Tone::Strong);
     for line in lines {
         sheet.line(line);
     }
 }
 
 fn list(sheet: &mut Sheet, list: &List) {
-    if !list.title.is_empty() {
-        sheet.paragraph(0, &list.title, Tone::Strong);
-    }
+    sheet.paragraph(0, &list.title, Tone::Strong);
     for item in &list.items {
         sheet.hanging("- ", item);
     }
@@ -118,7 +114,7 @@ fn label_columns(list: &[Block]) -> usize {
     let together = list.iter().take_while(|block| is_labelled(block));
     let widest = together
         .flat_map(|block| match block {
-            Block::Facts(rows) => rows.iter().map(|(label, _)| label.as_str()).collect(),
+            Block::Facts(facts) => facts.rows.iter().map(|(label, _)| label.as_str()).collect(),
             Block::Tree(tree) => vec![tree.title.as_str()],
             _ => Vec::new(),
         })
@@ -129,27 +125,12 @@ fn label_columns(list: &[Block]) -> usize {
     (widest + 2).max(sheet::MIDDLE)
 }
 
-fn facts(sheet: &mut Sheet, rows: &[(String, String)]) {
-    for (label, text) in rows {
-        sheet.labelled(0, sheet.label_at, label, text, Tone::Dim);
-    }
-}
-
-fn show_commands(sheet: &mut Sheet, commands: &Commands) {
-    if !commands.title.is_empty() {
-        sheet.paragraph(0, &commands.title, Tone::Plain);
-    }
-    sheet.command(2, &commands.lines);
-}
-
 fn show_section(sheet: &mut Sheet, section: &Section) {
     if sheet.depth == 0 {
         sheet.heading(&section.title, &section.aside);
     } else {
         sheet.paragraph(0, &section.title, Tone::Strong);
-        if !section.aside.is_empty() {
-            sheet.paragraph(0, &section.aside, Tone::Dim);
-        }
+        sheet.paragraph(0, &section.aside, Tone::Dim);
     }
     sheet.depth += 1;
     sheet.is_below_heading = true;

@@ -11,9 +11,7 @@ const GAP: usize = 2;
 const WORDS_MIN: usize = 12;
 
 pub(super) fn table(sheet: &mut Sheet, table: &Table) {
-    if !table.title.is_empty() {
-        sheet.paragraph(0, &table.title, Tone::Strong);
-    }
+    sheet.paragraph(0, &table.title, Tone::Strong);
     let rows: Vec<Vec<String>> = table
         .rows
         .iter()

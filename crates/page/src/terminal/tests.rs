@@ -1,5 +1,5 @@
 use super::*;
-use crate::block::{Evidence, Finding, Fix, Level, Node, Table, Tree};
+use crate::block::{Commands, Evidence, Facts, Finding, Fix, Level, Node, Table, Tree};
 use proptest::prelude::*;
 
 fn narrow() -> Terminal {
@@ -37,12 +37,7 @@ fn a_page_begins_with_its_answer() {
 
 #[test]
 fn fact_labels_have_a_common_width() {
-    let rows = |pairs: &[(&str, &str)]| {
-        let pairs = pairs
-            .iter()
-            .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
-        Block::Facts(pairs.collect())
-    };
+    let rows = |pairs: &[(&str, &str)]| Facts::of(pairs.iter().copied());
     assert_eq!(
         shown(rows(&[("time", "3 h"), ("stack", "a")])),
         "time     3 h\nstack    a\n"
@@ -58,7 +53,7 @@ fn fact_labels_have_a_common_width() {
 
 #[test]
 fn adjacent_facts_and_trees_share_a_label_column() {
-    let fact = |label: &str| Block::Facts(vec![(label.to_owned(), "x".to_owned())]);
+    let fact = |label: &str| Block::from(Facts::of([(label, "x")]));
     let tree = Tree {
         title: "stack".to_owned(),
         nodes: vec![Node {
@@ -254,13 +249,9 @@ fn untrusted_text_is_escaped() {
     let text = "x\n\nerror    TRIM001  forged\u{1b}]0;t\u{7}";
     for block in [
         Block::text(text),
-        Block::Facts(vec![(text.to_owned(), text.to_owned())]),
+        Facts::of([(text, text)]).into(),
         Section::new(text).into(),
-        List {
-            title: text.to_owned(),
-            items: vec![text.to_owned()],
-        }
-        .into(),
+        List::new(text, [text]).into(),
     ] {
         let shown = terminal_blocks(&[block], &Terminal::default());
         assert!(

@@ -12,7 +12,7 @@ use crate::check::{
 };
 use crate::shared::{self, HOSTS_MIN, Shared};
 use facts::{Finding, Remedy, Severity, Skipped};
-use page::{Block, Fix, Level, List, Page, Section, Table, Tone};
+use page::{Block, Facts, Fix, Level, List, Page, Section, Table, Tone};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -157,7 +157,7 @@ impl<'a> View<'_, 'a> {
             section.aside = about;
             let checked = known.filter(|known| cluster::name(known) == name);
             if let Some(nodes) = checked.and_then(cluster::node_names) {
-                section.push(Block::Facts(vec![("nodes".to_owned(), nodes)]));
+                section.push(Facts::of([("nodes", nodes)]));
             }
             self.findings(&mut section, &findings, &[&title]);
             self.page.push(section);
@@ -251,11 +251,9 @@ impl<'a> View<'_, 'a> {
         let mut section = Section::new(group.title());
         section.aside = group.filesystem();
         let stores = group.stores.iter();
-        let stores: Vec<_> = stores
-            .map(|store| ("store".to_owned(), describe_store(store)))
-            .collect();
+        let stores = Facts::of(stores.map(|store| ("store", describe_store(store))));
         if !stores.is_empty() {
-            section.push(Block::Facts(stores));
+            section.push(stores);
         }
         if let Some(stack) = &group.stack {
             let worst = group
@@ -375,10 +373,10 @@ impl<'a> View<'_, 'a> {
 
     /// Returns stores without a mount, and mounts without a finding.
     fn rest(&self, host: &CheckedHost<'a>, groups: &Groups<'_>) -> Option<Block> {
-        let mut rows = Vec::new();
+        let mut facts = Facts::default();
         for store in &groups.unplaced {
             let words = format!("{}; on no mount that is known", describe_store(store));
-            rows.push(("store".to_owned(), words));
+            facts.push("store", words);
         }
         let other = if groups.troubled.is_empty() && groups.clean.is_empty() {
             "mount"
@@ -391,7 +389,7 @@ impl<'a> View<'_, 'a> {
                 "{mounts}: devices not looked at ({})",
                 self.why_unread(host)
             );
-            rows.push(("mounts".to_owned(), words));
+            facts.push("mounts", words);
         }
         if groups.others > 0 {
             let how = if self.detail.brief {
@@ -400,9 +398,9 @@ impl<'a> View<'_, 'a> {
                 ""
             };
             let words = format!("{}: nothing found{how}", units::count(groups.others, other));
-            rows.push(("mounts".to_owned(), words));
+            facts.push("mounts", words);
         }
-        (!rows.is_empty()).then_some(Block::Facts(rows))
+        (!facts.is_empty()).then(|| facts.into())
     }
 
     fn suppressed(&mut self) {
@@ -420,10 +418,7 @@ impl<'a> View<'_, 'a> {
                 prose(&finding.title),
             )
         };
-        section.push(List {
-            title: String::new(),
-            items: self.report.suppressed.iter().map(row).collect(),
-        });
+        section.push(List::new("", self.report.suppressed.iter().map(row)));
         self.page.push(section);
     }
 
@@ -437,10 +432,7 @@ impl<'a> View<'_, 'a> {
             Some(needs) => format!("{whats}: {} (needs {})", skip.why, prose(needs)),
             None => format!("{whats}: {}", skip.why),
         };
-        section.push(List {
-            title: String::new(),
-            items: self.by_reason().into_iter().map(row).collect(),
-        });
+        section.push(List::new("", self.by_reason().into_iter().map(row)));
         self.page.push(section);
     }
 
@@ -499,16 +491,16 @@ impl<'a> View<'_, 'a> {
     /// scrolled away.
     fn close(&mut self) {
         let report = self.report;
-        let mut rows = vec![("checked".to_owned(), report.scope())];
+        let mut facts = Facts::of([("checked", report.scope())]);
         if self.detail.verbose && !report.rules_run.is_empty() {
-            rows.push(("rules".to_owned(), report.rules_run.join(", ")));
+            facts.push("rules", report.rules_run.join(", "));
         }
         let worst = report
             .findings
             .iter()
             .max_by_key(|finding| finding.severity);
         if let Some(worst) = worst {
-            rows.push(("found".to_owned(), report.describe_counts()));
+            facts.push("found", report.describe_counts());
             let mut hint = format!("`trimtab rule {}` explains that rule", worst.rule);
             if self.shortened {
                 hint.push_str(if report.hosts.len() < HOSTS_MIN {
@@ -517,8 +509,8 @@ impl<'a> View<'_, 'a> {
                     "; -v shows evidence, further fixes and each host"
                 });
             }
-            rows.push(("more".to_owned(), hint));
+            facts.push("more", hint);
         }
-        self.page.push(Block::Facts(rows));
+        self.page.push(facts);
     }
 }

@@ -4,7 +4,7 @@ use crate::by_host::ByHost;
 use crate::check::{CheckReport, severity_word};
 use crate::shared::Shared;
 use facts::Severity;
-use page::{Block, Section, Table};
+use page::{Block, Facts, Section, Table};
 use rules::Meetings;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -80,10 +80,9 @@ impl<'a> Fleet<'a> {
         if group.hosts.len() < 2 && group.findings < 2 {
             return None;
         }
-        let mut rows = Vec::new();
+        let mut facts = Facts::default();
         if group.hosts.len() > 1 {
-            let hosts = names(&group.hosts, &self.all, self.names_max);
-            rows.push(("hosts".to_owned(), hosts));
+            facts.push("hosts", names(&group.hosts, &self.all, self.names_max));
         }
         let first = group.first;
         let host = first.host.as_deref().unwrap_or_default();
@@ -93,8 +92,8 @@ impl<'a> Fleet<'a> {
             String::new()
         };
         let shown = format!("as on {host} for {}{others}", first.subject);
-        rows.push(("shown".to_owned(), shown));
-        Some(Block::Facts(rows))
+        facts.push("shown", shown);
+        Some(facts.into())
     }
 
     /// Returns how many rules had nothing to look at on a host.
@@ -155,7 +154,8 @@ impl<'a> Fleet<'a> {
                 rules.map(|(_, rule)| *rule).collect::<Vec<_>>().join(" ")
             };
             table.row([
-                names_of_kind(hosts, self.names_max),
+                // A cell is narrow.
+                list::list_up_to(hosts, self.names_max.min(3)),
                 hosts.len().to_string(),
                 cell(Severity::Error),
                 cell(Severity::Warning),
@@ -217,12 +217,6 @@ impl<'a> Fleet<'a> {
     }
 }
 
-/// Names hosts of one kind.
-fn names_of_kind(hosts: &[&str], max: usize) -> String {
-    // A cell is narrow.
-    list::list_up_to(hosts, max.min(3))
-}
-
 /// Returns when jobs of several hosts start together; `None` if they do not, and all jobs are known.
 pub(crate) fn together(meetings: &Meetings) -> Option<Section> {
     let compared = meetings.hosts_compared;
@@ -243,22 +237,15 @@ pub(crate) fn together(meetings: &Meetings) -> Option<Section> {
         } else {
             format!("{} of {compared}", meeting.hosts.len())
         };
-        let names: Vec<&str> = meeting.hosts.iter().map(String::as_str).collect();
-        let rows = vec![
-            (
-                meeting.work.to_owned(),
-                format!("{hosts} {may}start together, first {}", meeting.when),
-            ),
-            ("by".to_owned(), list::list_up_to(&meeting.jobs, NAMES_MAX)),
-            ("hosts".to_owned(), list::list_up_to(&names, NAMES_MAX)),
-        ];
-        section.push(Block::Facts(rows));
+        let when = format!("{hosts} {may}start together, first {}", meeting.when);
+        section.push(Facts::of([
+            (meeting.work, when),
+            ("by", list::list_up_to(&meeting.jobs, NAMES_MAX)),
+            ("hosts", list::list_up_to(&meeting.hosts, NAMES_MAX)),
+        ]));
     }
-    if meetings
-        .meetings
-        .iter()
-        .any(|meeting| meeting.work == "trim")
-    {
+    let mut works = meetings.meetings.iter().map(|meeting| meeting.work);
+    if works.any(|work| work == "trim") {
         section.push(Block::text(
             "Where these hosts hold copies of the same data, all copies are slow at once. With the bundles of one \
              cluster, `trimtab plan --bundle DIRECTORY` gives each host a slot of its own.",

@@ -1,8 +1,9 @@
 //! Results and pages of `trimtab livefix`.
 
+use super::phrases::{milliseconds, range};
 use crate::envelope::{Answer, Envelope};
-use livefix::{Change, Need, NodeStatus, Predicted, Process, Role, Status};
-use page::{Block, Commands, Page, Section, Table, Tone};
+use livefix::{Change, Need, NodeStatus, Process, Role, Status};
+use page::{Block, Commands, Facts, Page, Section, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
@@ -49,34 +50,13 @@ pub fn page(answer: &Envelope<LivefixAnswer>) -> Page {
         LivefixAnswer::Install(edited) => of_edit(edited, source, true),
         LivefixAnswer::Uninstall(edited) => of_edit(edited, source, false),
     };
-    "trimtab livefix".clone_into(&mut page.title);
-    page.tone = Tone::Strong;
     page.about = vec![format!("Source: {source}; trimtab {}", answer.tool_version)];
     page.cautions.clone_from(&answer.warnings);
     page
 }
 
-fn time(ms: f64) -> String {
-    units::seconds(ms / 1e3)
-}
-
-fn create(predicted: &Predicted) -> String {
-    let (least, most) = (
-        time(predicted.create_least_ms),
-        time(predicted.create_most_ms),
-    );
-    if least == most {
-        least
-    } else {
-        format!("{least} to {most}")
-    }
-}
-
 fn of_cluster(status: &Status) -> Page {
-    let mut page = Page {
-        lead: lead(status),
-        ..Page::default()
-    };
+    let mut page = Page::new("trimtab livefix", lead(status));
     if let Some(nodes) = &status.nodes {
         let mut table = Table::new(&["<node", "<version", "<role", "<live fix"]);
         for node in nodes {
@@ -87,22 +67,22 @@ fn of_cluster(status: &Status) -> Page {
                 has_fix(node).to_owned(),
             ]);
         }
-        page.push(Block::Table(table));
+        page.push(table);
     }
-    page.push(Block::Facts(figures(status)));
+    page.push(figures(status));
     let missing = status.without_agent();
     if !missing.is_empty() {
         let mut section = Section::new("To install it");
         let names: Vec<&str> = missing.iter().map(|node| node.name.as_str()).collect();
-        section.push(Commands {
-            title: format!("on {}:", units::list(&names)),
-            lines: "sudo trimtab livefix install --config /etc/elasticsearch --yes".to_owned(),
-        });
+        section.push(Commands::new(
+            format!("on {}:", units::list(&names)),
+            "sudo trimtab livefix install --config /etc/elasticsearch --yes",
+        ));
         section.push(Block::text(format!(
             "Then restart one after the other, each when the one before has joined again, the master last: {}.",
             units::list(&names)
         )));
-        page.push(Block::Section(section));
+        page.push(section);
     }
     page
 }
@@ -139,8 +119,8 @@ fn lead(status: &Status) -> String {
     match (&status.with_scan, &status.with_fix) {
         (Some(scan), Some(fix)) => format!(
             "{where_it_is} A reroute takes the master {} with it, and {} without.",
-            time(fix.reroute_ms),
-            time(scan.reroute_ms)
+            milliseconds(fix.reroute_ms),
+            milliseconds(scan.reroute_ms)
         ),
         _ => format!(
             "{where_it_is} What it brings cannot be predicted: reroutes do not scan here (one data node, or a setting), \
@@ -166,38 +146,30 @@ fn has_fix(node: &NodeStatus) -> &'static str {
     }
 }
 
-fn figures(status: &Status) -> Vec<(String, String)> {
-    let mut facts = Vec::new();
+fn figures(status: &Status) -> Facts {
+    let mut facts = Facts::default();
     if let (Some(scan), Some(fix)) = (&status.with_scan, &status.with_fix) {
-        facts.push((
-            "without".to_owned(),
-            format!(
+        for (label, predicted) in [("without", scan), ("with", fix)] {
+            let least = milliseconds(predicted.create_least_ms);
+            let most = milliseconds(predicted.create_most_ms);
+            let words = format!(
                 "{} a reroute, {} to create an index (predicted)",
-                time(scan.reroute_ms),
-                create(scan)
-            ),
-        ));
-        facts.push((
-            "with".to_owned(),
-            format!(
-                "{} a reroute, {} to create an index (predicted)",
-                time(fix.reroute_ms),
-                create(fix)
-            ),
-        ));
+                milliseconds(predicted.reroute_ms),
+                range(&least, &most)
+            );
+            facts.push(label, words);
+        }
     }
     if let Some(waiting) = status.waiting {
-        facts.push((
-            "now".to_owned(),
-            match waiting.tasks {
-                0 => "no task waits for the master".to_owned(),
-                tasks => format!(
-                    "{} for the master, the first for {}",
-                    units::count::counted(tasks, "task waits", "tasks wait"),
-                    units::duration(Duration::from_millis(waiting.longest_ms))
-                ),
-            },
-        ));
+        let words = match waiting.tasks {
+            0 => "no task waits for the master".to_owned(),
+            tasks => format!(
+                "{} for the master, the first for {}",
+                units::count::counted(tasks, "task waits", "tasks wait"),
+                units::duration(Duration::from_millis(waiting.longest_ms))
+            ),
+        };
+        facts.push("now", words);
     }
     facts
 }
@@ -207,34 +179,19 @@ fn of_process(process: &Process) -> Page {
         Some(version) => format!("Elasticsearch {version}"),
         None => "Elasticsearch of an unknown version".to_owned(),
     };
-    let lead = match (process.need, &process.jar) {
-        (_, Some(jar)) => format!(
-            "Process {}, {server}, has loaded the live fix from {jar}. Its log says whether it is active \
-             (search for livefix).",
-            process.pid
+    let words: &str = match (process.need, &process.jar) {
+        (_, Some(jar)) => &format!(
+            ", has loaded the live fix from {jar}. Its log says whether it is active (search for livefix)."
         ),
-        (Some(Need::Needed), None) => {
-            format!("Process {}, {server}, lacks the live fix.", process.pid)
-        }
-        (Some(Need::NotNeeded), None) => {
-            format!(
-                "Process {}, {server}, does not need the live fix.",
-                process.pid
-            )
-        }
-        (Some(Need::NotTried), None) => format!(
-            "Process {}, {server}: the live fix was not tried on it.",
-            process.pid
-        ),
-        (None, None) => format!(
-            "Process {}, {server}, runs without the live fix.",
-            process.pid
-        ),
+        (Some(Need::Needed), None) => ", lacks the live fix.",
+        (Some(Need::NotNeeded), None) => ", does not need the live fix.",
+        (Some(Need::NotTried), None) => ": the live fix was not tried on it.",
+        (None, None) => ", runs without the live fix.",
     };
-    Page {
-        lead,
-        ..Page::default()
-    }
+    Page::new(
+        "trimtab livefix",
+        format!("Process {}, {server}{words}", process.pid),
+    )
 }
 
 fn of_edit(edited: &Edited, config: &str, is_install: bool) -> Page {
@@ -254,39 +211,32 @@ fn of_edit(edited: &Edited, config: &str, is_install: bool) -> Page {
             "The live fix is removed, and inactive once the node is restarted.".to_owned()
         }
     };
-    let mut page = Page {
-        lead,
-        ..Page::default()
-    };
-    page.push(Block::Facts(
-        edited
-            .changes
-            .iter()
-            .map(|change| (change.name.clone(), change.what.clone()))
-            .collect(),
+    let mut page = Page::new("trimtab livefix", lead);
+    let changes = edited.changes.iter();
+    page.push(Facts::of(
+        changes.map(|change| (&change.name, &change.what)),
     ));
     let word = if is_install { "install" } else { "uninstall" };
     if edited.is_done {
-        page.push(Commands {
-            title: "when it is this node's turn, the elected master last:".to_owned(),
-            lines: "systemctl restart elasticsearch".to_owned(),
-        });
+        page.push(Commands::new(
+            "when it is this node's turn, the elected master last:",
+            "systemctl restart elasticsearch",
+        ));
         if is_install {
-            page.push(Commands {
-                title: "what it says of itself, and where it is missing:".to_owned(),
-                lines: "journalctl -u elasticsearch | grep trimtab-livefix\ntrimtab livefix status http://localhost:9200"
-                    .to_owned(),
-            });
-            page.push(Commands {
-                title: "to remove it:".to_owned(),
-                lines: format!("sudo trimtab livefix uninstall {} --yes", edited.command),
-            });
+            page.push(Commands::new(
+                "what it says of itself, and where it is missing:",
+                "journalctl -u elasticsearch | grep trimtab-livefix\ntrimtab livefix status http://localhost:9200",
+            ));
+            page.push(Commands::new(
+                "to remove it:",
+                format!("sudo trimtab livefix uninstall {} --yes", edited.command),
+            ));
         }
     } else {
-        page.push(Commands {
-            title: "to do it:".to_owned(),
-            lines: format!("sudo trimtab livefix {word} {} --yes", edited.command),
-        });
+        page.push(Commands::new(
+            "to do it:",
+            format!("sudo trimtab livefix {word} {} --yes", edited.command),
+        ));
     }
     page
 }

@@ -9,6 +9,7 @@ pub(crate) mod finding;
 mod fleet;
 pub(crate) mod groups;
 pub mod livefix;
+mod phrases;
 pub mod plan;
 pub mod rule;
 pub mod shards;

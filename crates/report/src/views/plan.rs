@@ -10,9 +10,10 @@ pub use nodes::{NodesPlan, PlannedNode, TrimsToday};
 pub use playbook::playbook;
 pub use volumes::{LeftVolume, ListedToo, OtherTrimmer, PlannedVolume, TrimmedBy, VolumesPlan};
 
+use super::phrases::range;
 use crate::envelope::{Answer, Envelope};
 use nodes::{NAMED_MAX, slots, slots_lead};
-use page::{Block, Commands, List, Page, Section, Table, Tone};
+use page::{Block, Commands, List, Page, Section, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -189,8 +190,6 @@ pub fn page(answer: &Envelope<PlanAnswer>) -> Page {
         PlanAnswer::Undone(undone) => of_undone(undone),
         PlanAnswer::Status(status) => of_status(status),
     };
-    "trimtab plan".clone_into(&mut page.title);
-    page.tone = Tone::Strong;
     let is_unchanged = match &answer.result {
         PlanAnswer::Host(plan) => !plan.is_applied,
         PlanAnswer::Nodes(_) | PlanAnswer::Volumes(_) => true,
@@ -207,10 +206,7 @@ pub fn page(answer: &Envelope<PlanAnswer>) -> Page {
 }
 
 fn of_host(plan: &HostPlan) -> Page {
-    let mut page = Page {
-        lead: host_lead(plan),
-        ..Page::default()
-    };
+    let mut page = Page::new("trimtab plan", host_lead(plan));
     let added = plan.mounts.iter().filter_map(|mount| {
         let job = mount.loses.as_ref()?;
         Some(format!(
@@ -232,17 +228,14 @@ fn of_host(plan: &HostPlan) -> Page {
         page.push(Block::text(note));
     }
     if let Some(nodes) = &plan.nodes {
-        page.push(Block::Table(slots(nodes)));
+        page.push(slots(nodes));
     }
     if !plan.blocked.is_empty() {
         let mut section = Section::new("What is in the way");
         for obstacle in &plan.blocked {
-            section.push(List {
-                title: format!("{}.", obstacle.why),
-                items: vec![obstacle.hint.clone()],
-            });
+            section.push(List::new(format!("{}.", obstacle.why), [&obstacle.hint]));
         }
-        page.push(Block::Section(section));
+        page.push(section);
     }
     let mut section = Section::new(if plan.is_applied {
         "Changed"
@@ -250,41 +243,37 @@ fn of_host(plan: &HostPlan) -> Page {
         "What --apply changes"
     });
     for change in &plan.changes {
-        section.push(Commands {
-            title: format!("{} ({})", change.path, change.why),
-            lines: shown(&change.diff),
-        });
+        section.push(Commands::new(
+            format!("{} ({})", change.path, change.why),
+            shown(&change.diff),
+        ));
     }
-    let stops: Vec<&str> = plan.stops.iter().map(String::as_str).collect();
-    if !stops.is_empty() {
-        section.push(Block::text(format!(
-            "{} {}.",
-            if plan.is_applied {
-                "Stopped:"
-            } else {
-                "To be stopped:"
-            },
-            units::list(&stops)
-        )));
+    if !plan.stops.is_empty() {
+        let stopped = if plan.is_applied {
+            "Stopped:"
+        } else {
+            "To be stopped:"
+        };
+        let stops = units::list(&plan.stops);
+        section.push(Block::text(format!("{stopped} {stops}.")));
     }
-    if !plan.changes.is_empty() || !stops.is_empty() {
-        page.push(Block::Section(section));
+    if !section.blocks.is_empty() {
+        page.push(section);
     }
-    let again = |option: &str| format!("sudo trimtab plan {option}");
     if plan.is_applied {
-        page.push(Commands {
-            title: "to see whether it runs:".to_owned(),
-            lines: again("--status"),
-        });
-        page.push(Commands {
-            title: "to take it back:".to_owned(),
-            lines: again("--undo"),
-        });
+        page.push(Commands::new(
+            "to see whether it runs:",
+            "sudo trimtab plan --status",
+        ));
+        page.push(Commands::new(
+            "to take it back:",
+            "sudo trimtab plan --undo",
+        ));
     } else if plan.blocked.is_empty() && !plan.changes.is_empty() {
-        page.push(Commands {
-            title: "to do it (`trimtab plan --undo` takes it back, byte for byte):".to_owned(),
-            lines: again(&format!("--apply {}", plan.command)),
-        });
+        page.push(Commands::new(
+            "to do it (`trimtab plan --undo` takes it back, byte for byte):",
+            format!("sudo trimtab plan --apply {}", plan.command),
+        ));
     }
     page
 }
@@ -296,7 +285,7 @@ fn shown(diff: &[String]) -> String {
     if diff.len() <= LINES_MAX {
         return diff.join("\n");
     }
-    format!("+ {}", units::count(diff.len() as u64, "line"))
+    format!("+ {}", units::count(diff.len(), "line"))
 }
 
 fn host_lead(plan: &HostPlan) -> String {
@@ -313,12 +302,9 @@ fn host_lead(plan: &HostPlan) -> String {
             )
         })
         .collect();
-    let mounts: Vec<&str> = mounts.iter().map(String::as_str).collect();
-    let more = plan.mounts.len() - mounts.len();
-    let more = if more > 0 {
-        format!(" (and {more} more)")
-    } else {
-        String::new()
+    let more = match plan.mounts.len() - mounts.len() {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
     };
     let list = units::list(&mounts);
     let first = plan
@@ -338,8 +324,7 @@ fn host_lead(plan: &HostPlan) -> String {
     } else {
         "trimtab would trim"
     };
-    let others: Vec<&str> = plan.others.iter().map(String::as_str).collect();
-    let others = match (others.as_slice(), plan.is_applied) {
+    let others = match (plan.others.as_slice(), plan.is_applied) {
         ([], _) => String::new(),
         ([one], true) => format!(" {one} no longer trims it."),
         (several, true) => format!(" {} no longer trim it.", units::list(several)),
@@ -412,19 +397,13 @@ fn interval_words(interval: &Interval, plan: &HostPlan) -> String {
 
 /// With its uncertainty: the spare area is not known.
 fn amplification_words(found: &Amplification) -> String {
-    let range = |[server, client]: [f64; 2]| {
-        let (from, to) = (format!("{server:.1}"), format!("{client:.1}"));
-        if from == to {
-            from
-        } else {
-            format!("{from} to {to}")
-        }
-    };
+    let writes =
+        |[server, client]: [f64; 2]| range(&format!("{server:.1}"), &format!("{client:.1}"));
     format!(
         " Before the next trim, a write costs the drives about {} writes (with 28 to 7 % of spare area); if nothing trimmed \
          them, {}.",
-        range(found.at_the_end),
-        range(found.untrimmed)
+        writes(found.at_the_end),
+        writes(found.untrimmed)
     )
 }
 
@@ -444,48 +423,37 @@ fn day_name(slot: &str) -> &str {
 
 fn of_undone(undone: &Undone) -> Page {
     if undone.restored.is_empty() && undone.mounts.is_empty() {
-        return Page {
-            lead: "There is no plan on this host, and nothing to take back.".to_owned(),
-            ..Page::default()
-        };
+        return Page::new(
+            "trimtab plan",
+            "There is no plan on this host, and nothing to take back.",
+        );
     }
-    let mounts: Vec<&str> = undone.mounts.iter().map(String::as_str).collect();
-    let mut page = Page {
-        lead: format!(
+    let mut page = Page::new(
+        "trimtab plan",
+        format!(
             "The plan for {} is taken back: {} as before it.",
-            units::list(&mounts),
-            units::count::counted(undone.restored.len() as u64, "file is", "files are")
+            units::list(&undone.mounts),
+            units::count::counted(undone.restored.len(), "file is", "files are")
         ),
-        ..Page::default()
-    };
-    page.push(List {
-        title: "As before:".to_owned(),
-        items: undone.restored.clone(),
-    });
+    );
+    page.push(List::new("As before:", &undone.restored));
     if !undone.started.is_empty() {
-        page.push(List {
-            title: "Started again:".to_owned(),
-            items: undone.started.clone(),
-        });
+        page.push(List::new("Started again:", &undone.started));
     }
     page
 }
 
 fn of_status(status: &PlanStatus) -> Page {
     if status.mounts.is_empty() {
-        return Page {
-            lead: "There is no plan on this host.".to_owned(),
-            ..Page::default()
-        };
+        return Page::new("trimtab plan", "There is no plan on this host.");
     }
-    let lead = match status.drift.as_slice() {
-        [] => "The plan is in effect.".to_owned(),
-        [first, ..] => format!("The plan is not in effect: {first}"),
-    };
-    let mut page = Page {
-        lead,
-        ..Page::default()
-    };
+    let mut page = Page::new(
+        "trimtab plan",
+        match status.drift.first() {
+            None => "The plan is in effect.".to_owned(),
+            Some(first) => format!("The plan is not in effect: {first}"),
+        },
+    );
     let mut table = Table::new(&["<mount", "<slot", "<last complete pass", "<next"]);
     for mount in &status.mounts {
         let unknown = || "none known".to_owned();
@@ -496,18 +464,15 @@ fn of_status(status: &PlanStatus) -> Page {
             mount.next.clone().unwrap_or_else(|| "none".to_owned()),
         ]);
     }
-    page.push(Block::Table(table));
+    page.push(table);
     if status.drift.len() > 1 {
-        page.push(List {
-            title: "What differs:".to_owned(),
-            items: status.drift.clone(),
-        });
+        page.push(List::new("What differs:", &status.drift));
     }
     if !status.drift.is_empty() {
-        page.push(Commands {
-            title: "to put it into effect again:".to_owned(),
-            lines: status.command.clone(),
-        });
+        page.push(Commands::new(
+            "to put it into effect again:",
+            &status.command,
+        ));
     }
     page
 }

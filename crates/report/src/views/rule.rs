@@ -1,14 +1,13 @@
 //! Page that lists the rules, the page of one, and the rule reference in Markdown.
 
-use page::{Block, Commands, List, Page, Section, Table, Tone};
+use page::{Block, Commands, Facts, List, Page, Section, Table, Tone};
 use rules::Rule;
 use std::fmt::Write;
 
 /// Builds the page that lists every rule in one line.
 pub fn list(rules: &[Rule]) -> Page {
-    let line = |rule: &Rule| (rule.id.to_owned(), rule.title.to_owned());
     let mut page = Page::default();
-    page.push(Block::Facts(rules.iter().map(line).collect()));
+    page.push(Facts::of(rules.iter().map(|rule| (rule.id, rule.title))));
     page.push(Block::text("`trimtab rule ID` explains one."));
     page
 }
@@ -42,11 +41,7 @@ fn of_markdown(markdown: &str) -> Page {
                 .by_ref()
                 .take_while(|line| !line.starts_with("```"))
                 .collect();
-            Commands {
-                title: String::new(),
-                lines: commands.join("\n"),
-            }
-            .into()
+            Commands::new("", commands.join("\n")).into()
         } else {
             let mut block = vec![line];
             while let Some(next) = lines.next_if(|next| continues(line, next)) {
@@ -92,11 +87,7 @@ fn of_lines(lines: &[&str]) -> Block {
             (item, _) => items.push(item.unwrap_or(line).to_owned()),
         }
     }
-    List {
-        title: String::new(),
-        items,
-    }
-    .into()
+    List::new("", items).into()
 }
 
 /// Builds a table. Columns of numbers are aligned to the right.

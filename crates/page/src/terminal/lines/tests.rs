@@ -1,5 +1,5 @@
 use super::*;
-use crate::chart::{Axis, Format, Marks, Runs, Scale};
+use crate::chart::{Axis, Format, Point, Scale, Spans};
 use proptest::prelude::*;
 
 fn chart(curves: Vec<Curve>) -> LineChart {
@@ -86,24 +86,12 @@ fn several_curves_marks_and_runs() {
     ]);
     chart.x.range = Some((0.0, 10.0));
     chart.marks = vec![
-        Marks {
-            name: "resets".to_owned(),
-            spans: vec![(0.0, 0.0), (9.0, 99.0), (50.0, 60.0)],
-        },
-        Marks {
-            name: "trims unheard".to_owned(),
-            spans: vec![(5.0, 5.0)],
-        },
+        Spans::new("resets", [(0.0, 0.0), (9.0, 99.0), (50.0, 60.0)]),
+        Spans::new("trims unheard", [(5.0, 5.0)]),
     ];
     chart.runs = vec![
-        Runs {
-            name: "never".to_owned(),
-            spans: vec![(50.0, 60.0)],
-        },
-        Runs {
-            name: "backup\u{7}".to_owned(),
-            spans: vec![(2.0, 3.0)],
-        },
+        Spans::new("never", [(50.0, 60.0)]),
+        Spans::new("backup\u{7}", [(2.0, 3.0)]),
     ];
     let drawn = lines(&chart, 33, false);
     assert_eq!(drawn[0], "    2.00 |           +");
@@ -183,11 +171,8 @@ fn any_chart() -> impl Strategy<Value = LineChart> {
             },
             y_format: formats[4 - scale],
             curves: curves.into_iter().map(curve).collect(),
-            marks: vec![Marks {
-                name: name.clone(),
-                spans: spans.clone(),
-            }],
-            runs: vec![Runs { name, spans }; 9],
+            marks: vec![Spans::new(name.clone(), spans.clone())],
+            runs: vec![Spans::new(name, spans); 9],
             ..LineChart::default()
         }
     })
@@ -224,10 +209,7 @@ fn open_spans_extend_to_the_edge() {
             ]],
             ..Curve::default()
         }],
-        marks: vec![Marks {
-            name: "down".to_owned(),
-            spans: vec![(9.0, f64::INFINITY)],
-        }],
+        marks: vec![Spans::new("down", [(9.0, f64::INFINITY)])],
         ..LineChart::default()
     };
     let drawn = lines(&chart, 80, false);

@@ -3,39 +3,30 @@
 use super::range::range;
 use bench::compare::{Comparison, Verdict};
 use experiments::filesystems::CandidatesOutcome;
-use page::{Block, Page, Table, Tone};
+use page::{Block, Facts, Page, Table};
 
 /// How many times as long the article's queries took on XFS as on Btrfs.
 const ARTICLE: f64 = 2.5;
 
 pub(super) fn page(outcome: &CandidatesOutcome) -> Page {
     let ranked = ranked(outcome);
+    let lead = lead(outcome, &ranked);
     let mut page = Page {
-        title: "trimtab bench filesystems --candidates".to_owned(),
-        lead: lead(outcome, &ranked),
-        tone: Tone::Strong,
         cautions: outcome.notes.clone(),
-        ..Page::default()
+        ..Page::new("trimtab bench filesystems --candidates", lead)
     };
     page.push(table(&ranked));
-    let alone = ranked.first().map(|first| first.baseline_value);
-    let mut facts = vec![
-        ("server".to_owned(), outcome.server.clone()),
-        ("filesystem".to_owned(), outcome.filesystem.clone()),
-        ("documents".to_owned(), units::grouped(outcome.documents)),
-    ];
-    if let Some(alone) = alone {
-        facts.push(("baseline query".to_owned(), units::seconds(alone)));
+    let mut facts = Facts::default();
+    facts.push("server", &outcome.server);
+    facts.push("filesystem", &outcome.filesystem);
+    facts.push("documents", units::grouped(outcome.documents));
+    if let Some(first) = ranked.first() {
+        facts.push("baseline query", units::seconds(first.baseline_value));
     }
-    facts.push((
-        "without CPU credits".to_owned(),
-        format!("{} of a CPU", units::percent(outcome.cpus_without_credits)),
-    ));
-    facts.push((
-        "small page cache".to_owned(),
-        units::bytes(outcome.cache_bytes),
-    ));
-    page.push(Block::Facts(facts));
+    let cpus = units::percent(outcome.cpus_without_credits);
+    facts.push("without CPU credits", format!("{cpus} of a CPU"));
+    facts.push("small page cache", units::bytes(outcome.cache_bytes));
+    page.push(facts);
     page.push(Block::aside(
         "If only one of two identical servers is affected, it differs by that factor, whatever its filesystem. Which of \
          these the article's servers had cannot be told from here.",
@@ -104,14 +95,16 @@ fn factor(one: &Comparison) -> String {
 }
 
 fn table(ranked: &[&Comparison]) -> Table {
-    let mut table = Table::new(&[
-        "<candidate",
-        "a query takes",
-        "of the baseline",
-        "<interval",
-        "<explains 2.5x",
-    ]);
-    "Candidates, the largest factor first".clone_into(&mut table.title);
+    let mut table = Table::titled(
+        "Candidates, the largest factor first",
+        &[
+            "<candidate",
+            "a query takes",
+            "of the baseline",
+            "<interval",
+            "<explains 2.5x",
+        ],
+    );
     for one in ranked {
         let enough = if is_enough(one) {
             "yes"

@@ -6,7 +6,7 @@ use bench::compare::{
     Verdict,
 };
 use facts::series::Better;
-use page::{Block, List, Page, Section, Table, Tone};
+use page::{Block, List, Page, Section, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -44,11 +44,8 @@ impl Compared {
 pub(super) fn page(compared: &Compared, is_brief: bool) -> Page {
     let report = &compared.report;
     let mut page = Page {
-        title: "trimtab bench compare".to_owned(),
-        lead: lead(compared),
-        tone: Tone::Strong,
         cautions: report.notes.clone(),
-        ..Page::default()
+        ..Page::new("trimtab bench compare", lead(compared))
     };
     let of_rank = |rank: Rank| -> Vec<&Comparison> {
         let all = report.comparisons.iter();
@@ -88,10 +85,7 @@ pub(super) fn page(compared: &Compared, is_brief: bool) -> Page {
                 skipped.operation, skipped.metric, skipped.contender, skipped.reason
             )
         });
-        page.push(Block::List(List {
-            title: "Not compared".to_owned(),
-            items: items.collect(),
-        }));
+        page.push(List::new("Not compared", items));
     }
     page.push(Block::aside(method(report)));
     page
@@ -146,27 +140,19 @@ fn lead(compared: &Compared) -> String {
         });
         let open = open.count();
         let left_out = report.skipped.iter().find(|one| one.shows != Shows::Same);
-        sentences.push(if let Some(one) = left_out {
-            format!(
-                "A regression of {} is not ruled out: {} {} was not compared.",
-                units::percent(share),
-                one.operation,
-                one.metric
-            )
+        let state = if let Some(one) = left_out {
+            let what = format!("{} {}", one.operation, one.metric);
+            format!("not ruled out: {what} was not compared")
         } else if primary().next().is_none() {
-            format!(
-                "A regression of {} is not ruled out: no primary metric was compared.",
-                units::percent(share)
-            )
+            "not ruled out: no primary metric was compared".to_owned()
         } else if open == 0 {
-            format!("A regression of {} is ruled out.", units::percent(share))
+            "ruled out".to_owned()
         } else {
-            format!(
-                "A regression of {} is neither shown nor ruled out in {}.",
-                units::percent(share),
-                units::count(open, "metric")
-            )
-        });
+            let metrics = units::count(open, "metric");
+            format!("neither shown nor ruled out in {metrics}")
+        };
+        let share = units::percent(share);
+        sentences.push(format!("A regression of {share} is {state}."));
     }
     sentences.retain(|sentence| !sentence.is_empty());
     sentences.join(" ")
@@ -211,22 +197,16 @@ fn unknown<'c>(all: impl Iterator<Item = &'c Comparison>, may_drift: bool) -> St
         return String::new();
     };
     let what = units::count(needed.len(), "metric");
-    match (may_drift, *most < MORE_MAX) {
-        (true, true) => format!(
-            "Cannot tell change from drift in {what}: run the sets in turns (A B B A), {} of each.",
-            units::count(*most, "trial")
-        ),
-        (true, false) => format!(
-            "Cannot tell change from drift in {what}: run the sets in turns (A B B A); trials differ too much among \
-             themselves."
-        ),
-        (false, true) => format!(
-            "Cannot tell for {what}: {} of each would.",
-            units::count(*most, "more trial")
-        ),
-        (false, false) => {
-            format!("Cannot tell for {what}: trials differ too much among themselves.")
-        }
+    let way = match (may_drift, *most < MORE_MAX) {
+        (true, true) => format!(", {} of each", units::count(*most, "trial")),
+        (true, false) => "; trials differ too much among themselves".to_owned(),
+        (false, true) => format!("{} of each would", units::count(*most, "more trial")),
+        (false, false) => "trials differ too much among themselves".to_owned(),
+    };
+    if may_drift {
+        format!("Cannot tell change from drift in {what}: run the sets in turns (A B B A){way}.")
+    } else {
+        format!("Cannot tell for {what}: {way}.")
     }
 }
 
@@ -374,10 +354,7 @@ fn environment(differences: &[EnvironmentDifference]) -> Option<Section> {
         };
         format!("{}: {}{place}", difference.key, values.join("; "))
     });
-    section.push(Block::List(List {
-        title: String::new(),
-        items: sentences.collect(),
-    }));
+    section.push(List::new("", sentences));
     Some(section)
 }
 

@@ -2,24 +2,23 @@
 
 use super::range::range;
 use super::run::per_second;
+use crate::views::phrases::{cell, grouped};
 use bench::compare::{Comparison, Interval, Rank, Verdict};
 use experiments::filesystems::{Course, Figure, Outcome, Queried, Scatter, VariantMeans};
 use page::chart::{Axis, Curve, Format, LineChart, Scale};
-use page::{Block, List, Page, Section, Table, Tone};
+use page::{Block, Facts, List, Page, Section, Table};
 use std::collections::{BTreeMap, BTreeSet};
+use units::size::bytes_estimate;
 
 pub(super) fn page(outcome: &Outcome, is_brief: bool) -> Page {
     let mut page = Page {
-        title: "trimtab bench filesystems".to_owned(),
-        lead: lead(outcome),
-        tone: Tone::Strong,
         cautions: cautions(outcome),
-        ..Page::default()
+        ..Page::new("trimtab bench filesystems", lead(outcome))
     };
     page.push(table(&outcome.variants));
     page.blocks
         .extend(sentences(outcome).into_iter().map(Block::from));
-    page.push(Block::Facts(facts(outcome)));
+    page.push(facts(outcome));
     if !is_brief {
         page.push(sizes(&outcome.variants));
         let mut section = Section::new("Queries");
@@ -131,22 +130,18 @@ fn cautions(outcome: &Outcome) -> Vec<String> {
             reasons.join(", ")
         ));
     }
-    let warm = outcome
-        .variants
-        .iter()
-        .filter(|variant| variant.start_read_bytes_min == Some(0));
-    let warm: Vec<&str> = warm.map(|variant| variant.variant.as_str()).collect();
+    let named = |is_one: &dyn Fn(&VariantMeans) -> bool| -> Vec<&str> {
+        let variants = outcome.variants.iter().filter(|variant| is_one(variant));
+        variants.map(|variant| variant.variant.as_str()).collect()
+    };
+    let warm = named(&|variant| variant.start_read_bytes_min == Some(0));
     if !warm.is_empty() {
         cautions.push(format!(
             "a server on {} started without reading from the drive: it was not cold",
             units::list(&warm)
         ));
     }
-    let without = outcome
-        .variants
-        .iter()
-        .filter(|variant| outcome.larger_than_memory && is_little(variant));
-    let without: Vec<&str> = without.map(|variant| variant.variant.as_str()).collect();
+    let without = named(&|variant| outcome.larger_than_memory && is_little(variant));
     if !without.is_empty() {
         cautions.push(format!(
             "queries on {} read less than a tenth of the index from the drive: what they use of it stays in memory, and \
@@ -167,32 +162,29 @@ fn is_little(variant: &VariantMeans) -> bool {
 fn table(variants: &[VariantMeans]) -> Table {
     let base = variants.first().map_or("first", |first| &first.variant);
     let of_base = format!("of {base}");
-    let mut table = Table::new(&[
-        "<variant",
-        "size",
-        &of_base,
-        "docs/s",
-        "queries",
-        "request cache on",
-        "while ingesting",
-        "read",
-    ]);
-    "Size, and total time of the measured queries".clone_into(&mut table.title);
+    let mut table = Table::titled(
+        "Size, and total time of the measured queries",
+        &[
+            "<variant",
+            "size",
+            &of_base,
+            "docs/s",
+            "queries",
+            "request cache on",
+            "while ingesting",
+            "read",
+        ],
+    );
     for variant in variants {
-        let seconds = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), units::seconds);
         table.row([
             variant.variant.clone(),
-            units::size::bytes_estimate(variant.filesystem_bytes),
+            bytes_estimate(variant.filesystem_bytes),
             format!("{:.2}", variant.of_baseline),
-            variant
-                .documents_per_s
-                .map_or_else(|| "-".to_owned(), per_second),
-            seconds(variant.query_s),
-            seconds(variant.query_cached_s),
-            seconds(variant.query_while_ingesting_s),
-            variant
-                .read_bytes
-                .map_or_else(|| "-".to_owned(), units::size::bytes_estimate),
+            cell(variant.documents_per_s, per_second),
+            cell(variant.query_s, units::seconds),
+            cell(variant.query_cached_s, units::seconds),
+            cell(variant.query_while_ingesting_s, units::seconds),
+            cell(variant.read_bytes, bytes_estimate),
         ]);
     }
     table
@@ -200,16 +192,16 @@ fn table(variants: &[VariantMeans]) -> Table {
 
 /// The sizes in all ways in which they are measured.
 fn sizes(variants: &[VariantMeans]) -> Table {
-    let mut table = Table::new(&["<variant", "on the drive", "by compsize", "by the server"]);
-    "Size by method (du does not see the compression of Btrfs)".clone_into(&mut table.title);
+    let mut table = Table::titled(
+        "Size by method (du does not see the compression of Btrfs)",
+        &["<variant", "on the drive", "by compsize", "by the server"],
+    );
     for variant in variants {
         table.row([
             variant.variant.clone(),
-            units::size::bytes_estimate(variant.filesystem_bytes),
-            variant
-                .compsize_bytes
-                .map_or_else(|| "-".to_owned(), units::size::bytes_estimate),
-            units::size::bytes_estimate(variant.store_bytes),
+            bytes_estimate(variant.filesystem_bytes),
+            cell(variant.compsize_bytes, bytes_estimate),
+            bytes_estimate(variant.store_bytes),
         ]);
     }
     table
@@ -218,9 +210,9 @@ fn sizes(variants: &[VariantMeans]) -> Table {
 /// What differs, what does not, and what cannot be told, each with its interval.
 fn sentences(outcome: &Outcome) -> Vec<List> {
     let base = baseline(outcome);
-    let of = |title: &str, is_of: fn(&Verdict) -> bool| List {
-        title: title.to_owned(),
-        items: items(primary(outcome).filter(|one| is_of(&one.verdict)), base),
+    let of = |title: &str, is_of: fn(&Verdict) -> bool| {
+        let of_verdict = primary(outcome).filter(|one| is_of(&one.verdict));
+        List::new(title, items(of_verdict, base))
     };
     [
         of("What differs", |verdict| {
@@ -240,17 +232,7 @@ fn sentences(outcome: &Outcome) -> Vec<List> {
 
 /// One line for each operation: `space: btrfs:lzo 0.99 (0.98 to 1.00) and btrfs:zstd 0.71 (0.71 to 0.72) times that of xfs`.
 fn items<'c>(all: impl Iterator<Item = &'c Comparison>, base: &str) -> Vec<String> {
-    let mut by_operation: Vec<(&str, Vec<&Comparison>)> = Vec::new();
-    for one in all {
-        match by_operation
-            .iter_mut()
-            .find(|(operation, _)| *operation == one.operation)
-        {
-            Some((_, of_operation)) => of_operation.push(one),
-            None => by_operation.push((&one.operation, vec![one])),
-        }
-    }
-    by_operation
+    grouped(all.map(|one| (one.operation.as_str(), one)))
         .into_iter()
         .map(|(operation, of_operation)| {
             let what = match operation {
@@ -303,13 +285,12 @@ fn interval(one: &Comparison) -> String {
     )
 }
 
-fn facts(outcome: &Outcome) -> Vec<(String, String)> {
-    let mut facts = Vec::new();
-    let mut put = |label: &str, value: String| facts.push((label.to_owned(), value));
-    put("server", outcome.server.clone());
-    put("drive", outcome.disk.clone());
+fn facts(outcome: &Outcome) -> Facts {
+    let mut facts = Facts::default();
+    facts.push("server", &outcome.server);
+    facts.push("drive", &outcome.disk);
     if let Some(kernel) = &outcome.kernel {
-        put("kernel", kernel.clone());
+        facts.push("kernel", kernel);
     }
     if let Some(run) = outcome.runs.first() {
         let segments = if outcome.same_segments {
@@ -317,23 +298,15 @@ fn facts(outcome: &Outcome) -> Vec<(String, String)> {
         } else {
             ""
         };
-        put(
-            "documents",
-            format!("{}{segments}", units::grouped(run.documents)),
-        );
+        let documents = units::grouped(run.documents);
+        facts.push("documents", format!("{documents}{segments}"));
         if let Some(bytes) = outcome.runs.iter().find_map(|run| run.cache_bytes) {
-            put(
-                "page cache",
-                format!(
-                    "{}, for an index of {}",
-                    units::bytes(bytes),
-                    units::bytes(run.store_bytes)
-                ),
-            );
+            let (cache, index) = (units::bytes(bytes), units::bytes(run.store_bytes));
+            facts.push("page cache", format!("{cache}, for an index of {index}"));
         }
     }
     if let Some(read_ahead) = read_ahead(outcome) {
-        put("read-ahead", read_ahead);
+        facts.push("read-ahead", read_ahead);
     }
     let cold = outcome
         .variants
@@ -341,13 +314,10 @@ fn facts(outcome: &Outcome) -> Vec<(String, String)> {
         .filter_map(|variant| variant.start_read_bytes_min)
         .min();
     if let Some(cold) = cold.filter(|cold| *cold > 0) {
-        put(
-            "cold start",
-            format!(
-                "each server read {} or more from the drive before the first query",
-                units::bytes(cold)
-            ),
-        );
+        let cold = units::bytes(cold);
+        let words =
+            format!("each server read {cold} or more from the drive before the first query");
+        facts.push("cold start", words);
     }
     facts
 }
@@ -378,11 +348,7 @@ fn read_ahead(outcome: &Outcome) -> Option<String> {
 fn scatter(scatters: &[Scatter]) -> LineChart {
     LineChart {
         title: "Time of each query, first run of each variant".to_owned(),
-        x: Axis {
-            label: "number of the query".to_owned(),
-            scale: Scale::Count,
-            range: None,
-        },
+        x: Axis::new("number of the query", Scale::Count),
         y_label: "time".to_owned(),
         y_format: Format::Seconds,
         y_from: Some(0.0),
@@ -410,11 +376,7 @@ fn lines(course: &Course) -> LineChart {
     };
     LineChart {
         title: format!("{title}, from the first warm-up query on"),
-        x: Axis {
-            label: String::new(),
-            scale: Scale::Elapsed,
-            range: None,
-        },
+        x: Axis::new("", Scale::Elapsed),
         y_label: title.to_owned(),
         y_format,
         y_from: Some(0.0),

@@ -11,7 +11,7 @@ pub use drawn::{Nightly, NightlyJob};
 use bench::nightly::{Metric, Outcome};
 use drawn::id;
 use explain::verdict::{Kind, SeriesVerdict};
-use page::{Block, Level, List, Page, Section, Text, Tone};
+use page::{Block, Facts, Level, List, Page, Section, Text, Tone};
 use recurring::Recurring;
 use std::collections::BTreeSet;
 use timeline::Timeline;
@@ -25,18 +25,13 @@ pub(super) fn page(nightly: &Nightly, is_brief: bool) -> Page {
     let recurring = recurring::groups(nightly);
     let timeline = Timeline::of(nightly);
     let is_finding = !recurring.is_empty() || timeline.has_moved();
-    let mut page = Page {
-        title: title(nightly),
-        lead: lead(nightly, &recurring, &timeline),
-        tone: if is_finding {
-            Tone::Level(Level::Warning)
-        } else {
-            Tone::Strong
-        },
-        cautions: nights::caution(nightly).into_iter().collect(),
-        ..Page::default()
-    };
-    page.push(Block::Facts(facts(nightly, is_brief)));
+    let lead = lead(nightly, &recurring, &timeline);
+    let mut page = Page::new(title(nightly), lead);
+    if is_finding {
+        page.tone = Tone::Level(Level::Warning);
+    }
+    page.cautions.extend(nights::caution(nightly));
+    page.push(facts(nightly, is_brief));
     if is_brief {
         brief(&mut page, &recurring, &timeline, nightly);
         return page;
@@ -66,8 +61,7 @@ fn brief(page: &mut Page, recurring: &[Recurring<'_>], timeline: &Timeline, nigh
     more(&mut changes, timeline.len());
     for (title, items) in [("What recurs", sentences), ("What changed", changes)] {
         if !items.is_empty() {
-            let title = title.to_owned();
-            page.push(List { title, items });
+            page.push(List::new(title, items));
         }
     }
 }
@@ -120,7 +114,7 @@ fn lead(nightly: &Nightly, recurring: &[Recurring<'_>], timeline: &Timeline) -> 
     sentences.join(" ")
 }
 
-fn facts(nightly: &Nightly, is_brief: bool) -> Vec<(String, String)> {
+fn facts(nightly: &Nightly, is_brief: bool) -> Facts {
     let trials = &nightly.history.trials;
     let counts = [
         (Outcome::Valid, "valid"),
@@ -133,7 +127,7 @@ fn facts(nightly: &Nightly, is_brief: bool) -> Vec<(String, String)> {
         .filter(|(count, _)| *count > 0)
         .map(|(count, words)| format!("{} {words}", units::count::grouped_usize(count)))
         .collect();
-    let mut facts = vec![("trials".to_owned(), counts.join(", "))];
+    let mut facts = Facts::of([("trials", counts.join(", "))]);
     if let (Some(first), Some(last)) = (trials.first(), trials.last()) {
         let day = |at| units::date::day(at, &nightly.clock);
         let days = format!(
@@ -142,14 +136,14 @@ fn facts(nightly: &Nightly, is_brief: bool) -> Vec<(String, String)> {
             day(last.started_at),
             nightly.zone
         );
-        facts.push(("time".to_owned(), days));
-        facts.push(("target".to_owned(), last.target.clone()));
+        facts.push("time", days);
+        facts.push("target", &last.target);
     }
     if let Some(from) = &nightly.jobs_from {
-        facts.push(("jobs".to_owned(), from.clone()));
+        facts.push("jobs", from);
     }
     if is_brief {
-        facts.push(("page".to_owned(), nightly.page.clone()));
+        facts.push("page", &nightly.page);
     }
     facts
 }

@@ -1,9 +1,10 @@
 //! Page of `trimtab bench run`: whether the trial may be believed, then what it measured.
 
 use super::compare::{self, Compared};
+use crate::views::phrases::{cell, grouped, milliseconds};
 use bench::trial::{Latency, OperationResult, TrialDocument};
 use bench::validity::Reason;
-use page::{Block, Finding, Fix, Level, List, Page, Section, Table, Tone};
+use page::{Block, Facts, Finding, Fix, Level, List, Page, Section, Table, Tone};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -38,11 +39,7 @@ pub(super) fn page(ran: &Ran, is_brief: bool) -> Page {
     let mut page = match (&ran.comparison, &ran.trials[..]) {
         (Some(compared), _) => compare::page(compared, is_brief),
         (None, [one]) => trial_page(one),
-        (None, several) => Page {
-            lead: lead_of_several(several),
-            tone: tone(ran.is_valid()),
-            ..Page::default()
-        },
+        (None, several) => titled(lead_of_several(several), ran.is_valid()),
     };
     "trimtab bench run".clone_into(&mut page.title);
     if ran.trials.len() > 1 {
@@ -57,21 +54,17 @@ pub(super) fn page(ran: &Ran, is_brief: bool) -> Page {
     page
 }
 
-fn tone(is_valid: bool) -> Tone {
-    if is_valid {
-        Tone::Strong
-    } else {
-        Tone::Level(Level::Warning)
+fn titled(lead: String, is_valid: bool) -> Page {
+    let mut page = Page::new("trimtab bench run", lead);
+    if !is_valid {
+        page.tone = Tone::Level(Level::Warning);
     }
+    page
 }
 
 fn trial_page(ran: &RanTrial) -> Page {
     let trial = &ran.trial;
-    let mut page = Page {
-        lead: lead(trial),
-        tone: tone(trial.is_valid()),
-        ..Page::default()
-    };
+    let mut page = titled(lead(trial), trial.is_valid());
     page.blocks.extend(reasons(trial));
     for table in tables(&trial.operations) {
         page.push(table);
@@ -79,7 +72,7 @@ fn trial_page(ran: &RanTrial) -> Page {
     let counted = counted(trial);
     if !counted.is_empty() {
         let mut section = Section::new("Within the measured time");
-        section.push(Block::Facts(counted));
+        section.push(counted);
         page.push(section);
     }
     if let Some(judgement) = &trial.judgement
@@ -89,10 +82,7 @@ fn trial_page(ran: &RanTrial) -> Page {
             .unchecked
             .iter()
             .map(|check| format!("{}: needs {}", check.label(), check.needs()));
-        page.push(Block::List(List {
-            title: "Not checked".to_owned(),
-            items: items.collect(),
-        }));
+        page.push(List::new("Not checked", items));
     }
     page.cautions.extend(trial.notes.iter().cloned());
     page.push(Block::aside(format!(
@@ -105,10 +95,7 @@ fn trial_page(ran: &RanTrial) -> Page {
 
 /// `VALID: index wrote 41,300 docs/s; latency p50 12 ms, p99 40 ms.`
 fn lead(trial: &TrialDocument) -> String {
-    let reasons = trial
-        .judgement
-        .as_ref()
-        .map_or(&[][..], |judgement| &judgement.reasons);
+    let reasons = reasons_of(trial);
     let first = trial.operations.first().map(summary);
     let first = first.unwrap_or_else(|| "nothing was measured".to_owned());
     match reasons {
@@ -131,11 +118,8 @@ fn summary(operation: &OperationResult) -> String {
         ),
     };
     let latency = operation.latency.as_ref().map_or(String::new(), |latency| {
-        format!(
-            "; latency p50 {}, p99 {}",
-            ms(latency.p50_ms),
-            ms(latency.p99_ms)
-        )
+        let [p50, _, p99, ..] = columns(latency);
+        format!("; latency p50 {p50}, p99 {p99}")
     });
     format!("{} {rate}{latency}", escape(&operation.operation))
 }
@@ -160,14 +144,14 @@ fn lead_of_several(trials: &[RanTrial]) -> String {
     }
 }
 
-fn reasons(trial: &TrialDocument) -> Vec<Block> {
-    let reasons = trial
-        .judgement
-        .iter()
-        .flat_map(|judgement| &judgement.reasons);
-    reasons
-        .map(|reason| Block::Finding(finding(reason)))
-        .collect()
+fn reasons_of(trial: &TrialDocument) -> &[Reason] {
+    let judgement = trial.judgement.as_ref();
+    judgement.map_or(&[][..], |judgement| &judgement.reasons)
+}
+
+fn reasons(trial: &TrialDocument) -> impl Iterator<Item = Block> {
+    let reasons = reasons_of(trial).iter();
+    reasons.map(|reason| finding(reason).into())
 }
 
 fn finding(reason: &Reason) -> Finding {
@@ -187,17 +171,8 @@ fn finding(reason: &Reason) -> Finding {
 
 /// A table for each phase.
 fn tables(operations: &[OperationResult]) -> Vec<Table> {
-    let mut phases: Vec<(&str, Vec<&OperationResult>)> = Vec::new();
-    for operation in operations {
-        match phases
-            .iter_mut()
-            .find(|(phase, _)| *phase == operation.phase)
-        {
-            Some((_, of_phase)) => of_phase.push(operation),
-            None => phases.push((&operation.phase, vec![operation])),
-        }
-    }
-    phases
+    let by_phase = operations.iter().map(|one| (one.phase.as_str(), one));
+    grouped(by_phase)
         .into_iter()
         .map(|(phase, operations)| {
             let mut table = Table::new(&[
@@ -241,24 +216,20 @@ fn row(operation: &OperationResult) -> Vec<String> {
 
 fn columns(latency: &Latency) -> [String; 5] {
     [
-        ms(latency.p50_ms),
-        ms(latency.p90_ms),
-        ms(latency.p99_ms),
-        latency.p99_9_ms.map_or_else(|| "-".to_owned(), ms),
-        ms(latency.max_ms),
+        milliseconds(latency.p50_ms),
+        milliseconds(latency.p90_ms),
+        milliseconds(latency.p99_ms),
+        cell(latency.p99_9_ms, milliseconds),
+        milliseconds(latency.max_ms),
     ]
 }
 
-fn ms(ms: f64) -> String {
-    units::seconds(ms / 1e3)
-}
-
 /// What servers and host counted, those figures that people ask for first.
-fn counted(trial: &TrialDocument) -> Vec<(String, String)> {
-    let mut facts = Vec::new();
+fn counted(trial: &TrialDocument) -> Facts {
+    let mut facts = Facts::default();
     let mut put = |label: &str, value: Option<String>| {
         if let Some(value) = value {
-            facts.push((label.to_owned(), value));
+            facts.push(label, value);
         }
     };
     let (server, host) = (&trial.server, &trial.host);
@@ -292,8 +263,10 @@ fn counted(trial: &TrialDocument) -> Vec<(String, String)> {
 
 /// A row for each trial.
 fn overview(trials: &[RanTrial]) -> Table {
-    let mut table = Table::new(&["<trial", "<verdict", "per second", "p50", "p99"]);
-    "Trials, first operation of each".clone_into(&mut table.title);
+    let mut table = Table::titled(
+        "Trials, first operation of each",
+        &["<trial", "<verdict", "per second", "p50", "p99"],
+    );
     for ran in trials {
         let verdict = if ran.trial.is_valid() {
             "VALID"

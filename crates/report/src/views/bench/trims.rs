@@ -1,21 +1,17 @@
 //! Page of `trimtab bench trim`: whether throughput falls without trims, and whether it stays with them.
 
+use crate::views::phrases::cell;
 use crate::views::ssd::SCENARIO_LABEL;
 use experiments::trims::{Arm, ArmRun, Drive, Outcome, Trims};
 use page::chart::{Axis, Curve, Format, LineChart, Scale};
-use page::{Block, Page, Table, Tone};
+use page::{Facts, Page, Table};
 
 /// What the interval does not hold.
 const ONE_AFTER_THE_OTHER: &str = "each arm ran once, one after the other: a drift of the machine looks like an effect of \
     trims, and the interval does not contain it";
 
 pub(super) fn page(outcome: &Outcome, is_brief: bool) -> Page {
-    let mut page = Page {
-        title: "trimtab bench trim".to_owned(),
-        lead: lead(outcome),
-        tone: Tone::Strong,
-        ..Page::default()
-    };
+    let mut page = Page::new("trimtab bench trim", lead(outcome));
     match &outcome.drive {
         Drive::Device(_) => page.cautions.push(ONE_AFTER_THE_OTHER.to_owned()),
         Drive::Image(_) => page.cautions.extend([
@@ -27,7 +23,7 @@ pub(super) fn page(outcome: &Outcome, is_brief: bool) -> Page {
         Drive::Model => page.cautions.push(SCENARIO_LABEL.to_owned()),
     }
     page.push(table(&outcome.arms));
-    page.push(Block::Facts(facts(outcome)));
+    page.push(facts(outcome));
     if !is_brief {
         page.push(chart(&outcome.arms));
     }
@@ -105,8 +101,8 @@ fn table(arms: &[Arm]) -> Table {
         }
     }
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let mut table = Table::new(&columns);
-    "Throughput, and 99th percentile of random writes".clone_into(&mut table.title);
+    let title = "Throughput, and 99th percentile of random writes";
+    let mut table = Table::titled(title, &columns);
     let runs = arms.iter().map(|arm| arm.runs.len()).max().unwrap_or(0);
     for number in 0..runs {
         let mut row = vec![(number + 1).to_string()];
@@ -119,29 +115,28 @@ fn table(arms: &[Arm]) -> Table {
 }
 
 fn cells(run: Option<&ArmRun>, has_amplification: bool) -> Vec<String> {
-    let none = || "-".to_owned();
     let mut cells = vec![
-        run.map_or_else(none, |run| units::number(run.measured.mb_s)),
-        run.map_or_else(none, |run| units::seconds(run.measured.p99_s)),
+        cell(run, |run| units::number(run.measured.mb_s)),
+        cell(run, |run| units::seconds(run.measured.p99_s)),
     ];
     if has_amplification {
         let value = run.and_then(|run| run.write_amplification);
-        cells.push(value.map_or_else(none, units::number));
+        cells.push(cell(value, units::number));
     }
     cells
 }
 
 #[allow(clippy::cast_precision_loss)] // a number of runs
-fn facts(outcome: &Outcome) -> Vec<(String, String)> {
-    let mut facts = Vec::new();
+fn facts(outcome: &Outcome) -> Facts {
+    let mut facts = Facts::default();
     let drive = match &outcome.drive {
         Drive::Device(path) => path.clone(),
         Drive::Image(folder) => format!("a loop device over a file in {folder}"),
         Drive::Model => "a simulated drive of 1 TB, half of which holds other data".to_owned(),
     };
-    facts.push(("drive".to_owned(), drive));
+    facts.push("drive", drive);
     if let Some(trimmer) = &outcome.trimmer {
-        facts.push(("trimmed by".to_owned(), trimmer.clone()));
+        facts.push("trimmed by", trimmer);
     }
     for arm in &outcome.arms {
         let trims: Vec<f64> = arm.runs.iter().filter_map(|run| run.trim_s).collect();
@@ -151,14 +146,12 @@ fn facts(outcome: &Outcome) -> Vec<(String, String)> {
             .filter_map(|run| run.trimmed_bytes)
             .reduce(u64::saturating_add);
         if let Some(bytes) = bytes {
-            facts.push((
-                arm.trims.label().to_owned(),
-                format!(
-                    "{} discarded, {} a trim",
-                    units::bytes(bytes),
-                    units::seconds(trims.iter().sum::<f64>() / trims.len().max(1) as f64)
-                ),
-            ));
+            let mean_s = trims.iter().sum::<f64>() / trims.len().max(1) as f64;
+            let (bytes, mean) = (units::bytes(bytes), units::seconds(mean_s));
+            facts.push(
+                arm.trims.label(),
+                format!("{bytes} discarded, {mean} a trim"),
+            );
         }
     }
     facts
@@ -167,11 +160,7 @@ fn facts(outcome: &Outcome) -> Vec<(String, String)> {
 fn chart(arms: &[Arm]) -> LineChart {
     LineChart {
         title: "Throughput, run by run".to_owned(),
-        x: Axis {
-            label: "run".to_owned(),
-            scale: Scale::Count,
-            range: None,
-        },
+        x: Axis::new("run", Scale::Count),
         y_label: "MB/s".to_owned(),
         y_format: Format::Number,
         y_from: Some(0.0),

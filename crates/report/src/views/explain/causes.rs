@@ -39,19 +39,11 @@ pub(super) fn blocks(verdict: &Verdict, detail: ExplainDetail) -> Vec<Block> {
         .collect();
     // Leave out columns without any number.
     let has_runs = shown.iter().any(|row| row.class.is_some());
-    let mut table = if has_runs {
-        Table::new(&[
-            "<explanation",
-            "score",
-            "<effect",
-            "matched",
-            "missed",
-            "runs without effect",
-        ])
-    } else {
-        Table::new(&["<explanation", "score"])
-    };
-    "Explanations, most likely first".clone_into(&mut table.title);
+    let mut columns = vec!["<explanation", "score"];
+    if has_runs {
+        columns.extend(["<effect", "matched", "missed", "runs without effect"]);
+    }
+    let mut table = Table::titled("Explanations, most likely first", &columns);
     for row in &shown {
         let mut cells = vec![row.name.clone(), row.score.clone()];
         if has_runs {
@@ -71,12 +63,10 @@ pub(super) fn blocks(verdict: &Verdict, detail: ExplainDetail) -> Vec<Block> {
         let left = grouped_usize(rows.len() - shown.len());
         blocks.push(Block::aside(format!("and {left} more (-v lists them all)")));
     }
-    let listed: Vec<&JobClass> = if detail.verbose {
-        verdict.classes.iter().collect()
-    } else if detail.brief {
-        likely(verdict).take(CLASSES_DRAWN).collect()
-    } else {
-        likely(verdict).collect()
+    let listed: Vec<&JobClass> = match (detail.verbose, detail.brief) {
+        (true, _) => verdict.classes.iter().collect(),
+        (false, true) => likely(verdict).take(CLASSES_DRAWN).collect(),
+        (false, false) => likely(verdict).collect(),
     };
     for class in listed {
         let mut items = class.evidence[..detail.shown(class.evidence.len(), EVIDENCE_MAX)].to_vec();
@@ -102,6 +92,10 @@ pub(super) fn likely(verdict: &Verdict) -> impl Iterator<Item = &JobClass> {
 /// Returns every explanation, the most likely first; "nothing" is always among them.
 fn rows(verdict: &Verdict) -> Vec<Row<'_>> {
     let mut rows: Vec<(f64, Row<'_>)> = Vec::new();
+    let mut add = |of: f64, name: String, class| {
+        let score = score(of);
+        rows.push((of, Row { score, name, class }));
+    };
     let mut is_listed = vec![false; verdict.classes.len()];
     for candidate in &verdict.candidates {
         let class = verdict
@@ -111,23 +105,16 @@ fn rows(verdict: &Verdict) -> Vec<Row<'_>> {
         if let Some(index) = class {
             is_listed[index] = true;
         }
-        rows.push((
-            candidate.score,
-            Row {
-                score: score(candidate.score),
-                name: name_of(candidate),
-                class: class.map(|index| &verdict.classes[index]),
-            },
-        ));
+        let name = match candidate.name.as_str() {
+            NOTHING => NOISE,
+            name => name,
+        };
+        let class = class.map(|index| &verdict.classes[index]);
+        add(candidate.score, name.to_owned(), class);
     }
     for (class, is_listed) in verdict.classes.iter().zip(is_listed) {
         if !is_listed {
-            let row = Row {
-                score: score(class.score),
-                name: class.jobs.join(", "),
-                class: Some(class),
-            };
-            rows.push((class.score, row));
+            add(class.score, class.jobs.join(", "), Some(class));
         }
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -141,14 +128,6 @@ fn rows(verdict: &Verdict) -> Vec<Row<'_>> {
         });
     }
     rows
-}
-
-fn name_of(candidate: &Candidate) -> String {
-    if candidate.name == NOTHING {
-        NOISE.to_owned()
-    } else {
-        candidate.name.clone()
-    }
 }
 
 /// Returns whether a candidate is a class: it has the same score, and names its jobs, possibly

@@ -10,7 +10,7 @@ use facts::series::{Dating, Series};
 use jiff::Timestamp;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
-use page::chart::{Axis, Curve, LineChart, Marks, Point, Runs, Scale};
+use page::chart::{Axis, Curve, LineChart, Point, Scale, Spans};
 
 /// Maximum points of a curve: more than any chart can resolve.
 const POINTS: usize = 720;
@@ -35,11 +35,8 @@ pub(super) fn series_chart(
     let verdict = &listed.verdict.verdict;
     let clock = Clock::of(report, listed.verdict);
     let x = |at: Timestamp| place(&clock, listed.verdict.dating, at);
-    let spans = |found: &[Interval]| -> Vec<(f64, f64)> {
-        found
-            .iter()
-            .map(|span| (x(span.from), x(span.to)))
-            .collect()
+    let named = |name: &str, found: &[Interval]| {
+        Spans::new(name, found.iter().map(|span| (x(span.from), x(span.to))))
     };
     let changes: Vec<Interval> = verdict
         .changes
@@ -53,10 +50,9 @@ pub(super) fn series_chart(
         (names::events(verdict.shape), &verdict.events),
         ("changes", &changes),
     ];
-    let runs = likely(verdict).take(CLASSES_DRAWN).map(|class| Runs {
-        name: class.jobs.join(", "),
-        spans: spans(&runs_of(report, class)),
-    });
+    let runs = likely(verdict)
+        .take(CLASSES_DRAWN)
+        .map(|class| named(&class.jobs.join(", "), &runs_of(report, class)));
     Some(LineChart {
         title: title(listed.verdict),
         y_label: title(listed.verdict),
@@ -71,10 +67,7 @@ pub(super) fn series_chart(
         marks: marks
             .into_iter()
             .filter(|(_, found)| !found.is_empty())
-            .map(|(name, found)| Marks {
-                name: name.to_owned(),
-                spans: spans(found),
-            })
+            .map(|(name, found)| named(name, found))
             .collect(),
         runs: runs.collect(),
         ..LineChart::default()

@@ -52,12 +52,6 @@ impl ExplainDetail {
         }
         let mut shown = items[..self.shown(items.len(), max)].to_vec();
         shown.extend(self.more(items.len(), max));
-        Some(
-            List {
-                title: title.to_owned(),
-                items: shown,
-            }
-            .into(),
-        )
+        Some(List::new(title, shown).into())
     }
 }

@@ -29,17 +29,11 @@ pub(super) fn tone(log: &DiskLog) -> Tone {
 pub(super) fn about(log: &DiskLog) -> String {
     let host = log.host.as_ref().map(|host| format!("host {host}"));
     let kernel = log.kernel.as_ref().map(|kernel| format!("Linux {kernel}"));
-    let whose: Vec<String> = [host, kernel].into_iter().flatten().collect();
-    let mut text = whose.join(", ");
-    if !text.is_empty() {
-        text += ": ";
-    }
-    text += &units::count(log.samples, "sample");
-    if let Some(dating) = clock::dating(log.dating) {
-        text += "; ";
-        text += &dating;
-    }
-    text
+    let whose: Vec<String> = host.into_iter().chain(kernel).collect();
+    let colon = if whose.is_empty() { "" } else { ": " };
+    let samples = units::count(log.samples, "sample");
+    let dating = clock::dating(log.dating).map_or(String::new(), |dating| format!("; {dating}"));
+    format!("{}{colon}{samples}{dating}", whose.join(", "))
 }
 
 /// Builds everything below the description.
@@ -61,15 +55,15 @@ pub(super) fn blocks(log: &DiskLog, detail: ExplainDetail) -> Vec<Block> {
             "Before: the samples before the jump. After: the first sample after it.",
         ),
     };
-    let mut table = Table::new(&[
+    let columns = [
         "<device",
         before,
         after,
         "times",
         "read before",
         "read after",
-    ]);
-    title.clone_into(&mut table.title);
+    ];
+    let mut table = Table::titled(title, &columns);
     let shown = detail.shown(log.devices.len(), DEVICES_MAX);
     for device in &log.devices[..shown] {
         table.row(row(device, log.moved));
@@ -78,21 +72,15 @@ pub(super) fn blocks(log: &DiskLog, detail: ExplainDetail) -> Vec<Block> {
     if !log.devices.is_empty() {
         blocks.push(table.into());
     }
-    blocks.extend(
-        detail
-            .more(log.devices.len(), DEVICES_MAX)
-            .map(Block::aside),
-    );
+    let more = detail.more(log.devices.len(), DEVICES_MAX);
+    blocks.extend(more.map(Block::aside));
     let lists = [
         ("Why", &log.because),
         ("How filesystems are mounted", &log.mounts),
         ("What this log cannot tell", &log.cannot_tell),
     ];
-    blocks.extend(
-        lists
-            .into_iter()
-            .filter_map(|(title, items)| detail.list(title, items, usize::MAX)),
-    );
+    let list = |(title, items): (&str, &Vec<String>)| detail.list(title, items, usize::MAX);
+    blocks.extend(lists.into_iter().filter_map(list));
     blocks
 }
 

@@ -3,7 +3,7 @@
 use super::listing::{self, ListedSeries};
 use crate::explain::ExplainReport;
 use explain::verdict::{Common, SeriesVerdict};
-use page::Block;
+use page::Facts;
 use std::collections::BTreeSet;
 use units::count::counted;
 use units::list::list_up_to;
@@ -86,12 +86,7 @@ pub(super) fn lead(report: &ExplainReport<'_>) -> Option<String> {
 }
 
 /// Names the hosts, and the series that is shown for them.
-pub(super) fn about(common: &Common, shown: &str) -> Block {
-    Block::Facts(vec![
-        (
-            what(common).to_owned(),
-            list_up_to(&common.hosts, NAMES_MAX),
-        ),
-        ("shown".to_owned(), shown.to_owned()),
-    ])
+pub(super) fn about(common: &Common, shown: &str) -> Facts {
+    let hosts = list_up_to(&common.hosts, NAMES_MAX);
+    Facts::of([(what(common), hosts.as_str()), ("shown", shown)])
 }

@@ -7,9 +7,9 @@ use super::detail::ExplainDetail;
 use super::listing::ListedSeries;
 use super::names;
 use crate::explain::ExplainReport;
-use explain::verdict::{Change, ChangeKind, ClockChoice, OtherPattern, SeriesVerdict, Verdict};
+use explain::verdict::{Change, ChangeKind, ClockChoice, Effect, SeriesVerdict, Verdict};
 use facts::series::Better;
-use page::{Block, Table};
+use page::{Block, Facts, Table};
 use std::fmt::Write as _;
 use units::count::grouped_usize;
 use units::number::{probability, signed, with_unit};
@@ -58,8 +58,11 @@ pub(super) fn blocks(
     blocks.extend(changes(verdict, series.unit.as_deref(), &clock, detail));
     blocks.extend(causes::blocks(verdict, detail));
     blocks.extend(chart::folded_chart(report, series).map(Block::from));
-    blocks.push(Block::Facts(facts(listed, has_others, &clock)));
-    let also: Vec<String> = verdict.also.iter().map(other).collect();
+    blocks.push(facts(listed, has_others, &clock).into());
+    let also = verdict.also.iter();
+    let also: Vec<String> = also
+        .map(|other| format!("{} (p {})", other.sentence, probability(other.p)))
+        .collect();
     let lists = [
         ("Weaker patterns", &also, NOTES_MAX),
         (
@@ -90,12 +93,11 @@ pub(super) fn effect(series: &SeriesVerdict) -> String {
 }
 
 /// Returns the facts of a verdict with their labels.
-fn facts(listed: &ListedSeries<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<(String, String)> {
+fn facts(listed: &ListedSeries<'_>, has_others: bool, clock: &Clock<'_>) -> Facts {
     let series = listed.verdict;
     let verdict = &series.verdict;
     let unit = series.unit.as_deref();
-    let mut rows = Vec::new();
-    let mut row = |label: &str, words: String| rows.push((label.to_owned(), words));
+    let mut facts = Facts::default();
     if let Some(period_s) = verdict.period_s {
         let cycle = verdict
             .cycle
@@ -104,63 +106,59 @@ fn facts(listed: &ListedSeries<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<
             .weekdays
             .as_ref()
             .map_or(String::new(), |days| format!(", on {}", units::list(days)));
-        row(
-            "period",
-            format!("{}{cycle}{days}", units::seconds(period_s)),
-        );
+        let period = units::seconds(period_s);
+        facts.push("period", format!("{period}{cycle}{days}"));
     }
     if let Some(phase) = &verdict.phase {
         let (from, to) = (clock.moment(phase.from), clock.moment(phase.to));
-        row(
-            "when",
-            format!(
-                "between {} and {}; last from {from} to {to}",
-                phase.from_text, phase.to_text,
-            ),
+        let when = format!(
+            "between {} and {}; last from {from} to {to}",
+            phase.from_text, phase.to_text,
         );
+        facts.push("when", when);
     }
     if let Some(choice) = &verdict.clock {
-        row("clock", clocks(choice));
+        facts.push("clock", clocks(choice));
     }
     if let Some(shape) = verdict.shape {
-        row("shape", names::shape(shape).to_owned());
+        facts.push("shape", names::shape(shape));
     }
-    row_of_effect(verdict, unit, &mut row);
+    if let Some(effect) = &verdict.effect {
+        facts.push("effect", effect_in_full(effect, unit));
+    }
     if let Some(taken) = verdict.sample {
-        row("samples", names::sample(taken));
+        facts.push("samples", names::sample(taken));
     }
     if let Some(since) = verdict.since {
         let until = match verdict.until {
             Some(until) => clock.moment(until),
             None => "the last sample".to_owned(),
         };
-        row("since", format!("{}, until {until}", clock.moment(since)));
+        facts.push("since", format!("{}, until {until}", clock.moment(since)));
     }
     if let Some(cycles) = verdict.cycles {
         let periods = format!("{} with samples", units::count(cycles, "period"));
-        row(
-            "seen",
-            match verdict.cycles_seen {
-                Some(seen) => format!(
-                    "in {} of {periods}, each tested separately",
-                    grouped_usize(seen)
-                ),
-                None => format!("in {periods}"),
-            },
-        );
+        let seen = match verdict.cycles_seen {
+            Some(seen) => format!(
+                "in {} of {periods}, each tested separately",
+                grouped_usize(seen)
+            ),
+            None => format!("in {periods}"),
+        };
+        facts.push("seen", seen);
     }
     if let Some(p) = verdict.p {
         let mut words = format!("p {} that noise alone looks this regular", probability(p));
         if let Some(q) = verdict.q.filter(|_| has_others) {
             let _ = write!(words, "; q {} across all series", probability(q));
         }
-        row("chance", words);
+        facts.push("chance", words);
     }
     if let Some([value]) = listed.series.map(|series| series.values.as_slice()) {
-        row("value", with_unit(&units::number(*value), unit));
+        facts.push("value", with_unit(&units::number(*value), unit));
     }
-    row("values", values(series));
-    rows
+    facts.push("values", values(series));
+    facts
 }
 
 /// Describes whose clocks a pattern follows: `UTC, clearly (Europe/Berlin fits worse by 143 nats)`.
@@ -187,10 +185,7 @@ fn clocks(choice: &ClockChoice) -> String {
     }
 }
 
-fn row_of_effect(verdict: &Verdict, unit: Option<&str>, row: &mut impl FnMut(&str, String)) {
-    let Some(effect) = &verdict.effect else {
-        return;
-    };
+fn effect_in_full(effect: &Effect, unit: Option<&str>) -> String {
     let mut parts = vec![signed(effect.size, unit)];
     if let Some(relative) = effect.relative {
         parts.push(format!("{} of the median", percent_change(relative)));
@@ -201,7 +196,7 @@ fn row_of_effect(verdict: &Verdict, unit: Option<&str>, row: &mut impl FnMut(&st
     if let Some(len_s) = effect.len_s {
         parts.push(format!("for {}", units::seconds(len_s)));
     }
-    row("effect", parts.join(", "));
+    parts.join(", ")
 }
 
 /// Describes the values.
@@ -271,9 +266,4 @@ fn what_changed(change: &Change, unit: Option<&str>) -> String {
         text += " (provisional)";
     }
     text
-}
-
-/// Describes a weaker pattern in one line.
-fn other(pattern: &OtherPattern) -> String {
-    format!("{} (p {})", pattern.sentence, probability(pattern.p))
 }

@@ -1,6 +1,6 @@
 //! Slots of a cluster's nodes.
 
-use page::{Block, Commands, Page, Table};
+use page::{Commands, Page, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -60,17 +60,13 @@ pub struct PlannedNode {
 pub(super) const NAMED_MAX: usize = 3;
 
 pub(super) fn page(plan: &NodesPlan) -> Page {
-    let mut page = Page {
-        lead: slots_lead(plan),
-        ..Page::default()
-    };
-    page.push(Block::Table(slots(plan)));
+    let mut page = Page::new("trimtab plan", slots_lead(plan));
+    page.push(slots(plan));
     let mount = if plan.has_mounts { "" } else { " MOUNT" };
-    page.push(Commands {
-        title: "to do it, on each node (without --apply it shows what would be changed there):"
-            .to_owned(),
-        lines: format!("sudo trimtab plan --apply {}{mount}", plan.command),
-    });
+    page.push(Commands::new(
+        "to do it, on each node (without --apply it shows what would be changed there):",
+        format!("sudo trimtab plan --apply {}{mount}", plan.command),
+    ));
     page
 }
 
@@ -87,21 +83,26 @@ pub(super) fn slots(plan: &NodesPlan) -> Table {
     table
 }
 
+/// Names the first slots and counts the others: `db1 Tue 01:00, db2 Tue 02:00, and 7 more (UTC)`.
+pub(super) fn first_slots<'a>(
+    all: impl Iterator<Item = (String, &'a PlannedNode)>,
+    zone: &str,
+) -> String {
+    let all: Vec<String> = all
+        .map(|(name, node)| format!("{name} {}", node.slot))
+        .collect();
+    let more = match all.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let named = &all[..all.len().min(NAMED_MAX)];
+    format!("{}{more} ({zone})", named.join(", "))
+}
+
 pub(super) fn slots_lead(plan: &NodesPlan) -> String {
     let pass = units::seconds(plan.pass_s);
-    let named: Vec<String> = plan
-        .nodes
-        .iter()
-        .take(NAMED_MAX)
-        .map(|node| format!("{} {}", node.name, node.slot))
-        .collect();
-    let more = plan.nodes.len() - named.len();
-    let more = if more > 0 {
-        format!(", and {more} more")
-    } else {
-        String::new()
-    };
-    let named = format!("{}{more} ({})", named.join(", "), plan.zone);
+    let nodes = plan.nodes.iter();
+    let named = first_slots(nodes.map(|node| (node.name.clone(), node)), &plan.zone);
     let count = plan.nodes.len();
     if count < 2 {
         return format!("One node needs no slot of its own, and gets {named}.");
@@ -116,13 +117,12 @@ pub(super) fn slots_lead(plan: &NodesPlan) -> String {
             units::seconds(plan.delay_s),
         );
     };
-    let jobs: Vec<&str> = today.jobs.iter().map(String::as_str).collect();
     let known = if today.hosts == count as u64 {
         String::new()
     } else {
         format!(" of the {} whose jobs are known", today.hosts)
     };
-    if jobs.is_empty() {
+    if today.jobs.is_empty() {
         return format!("{slots} As things are, no job trims them.");
     }
     let overlap = units::share::score(today.overlap);
@@ -136,6 +136,6 @@ pub(super) fn slots_lead(plan: &NodesPlan) -> String {
     };
     format!(
         "As things are, at least two{known} trim at the same time {often}, if a pass takes {pass} ({}){always}. {slots}",
-        units::list(&jobs),
+        units::list(&today.jobs),
     )
 }

@@ -1,6 +1,6 @@
 //! Slots of a Kubernetes cluster's volumes.
 
-use super::nodes::{NAMED_MAX, PlannedNode};
+use super::nodes::{PlannedNode, first_slots};
 use page::{Block, Commands, List, Page, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -237,10 +237,7 @@ fn seconds(s: u64) -> String {
 }
 
 pub(super) fn page(plan: &VolumesPlan) -> Page {
-    let mut page = Page {
-        lead: lead(plan),
-        ..Page::default()
-    };
+    let mut page = Page::new("trimtab plan", lead(plan));
     let mut table = Table::new(&["<namespace/claim", "<slot", "<next", "<by"]);
     for volume in &plan.volumes {
         table.row([
@@ -255,23 +252,17 @@ pub(super) fn page(plan: &VolumesPlan) -> Page {
         ]);
     }
     if !plan.volumes.is_empty() {
-        page.push(Block::Table(table));
+        page.push(table);
     }
     if !plan.others.is_empty() {
-        page.push(List {
-            title: "These jobs trim as well; stop them first:".to_owned(),
-            items: plan.others.iter().map(other_words).collect(),
-        });
-        let ends: Vec<&str> = plan
-            .others
-            .iter()
-            .flat_map(|other| other.ends.iter().map(String::as_str))
-            .collect();
+        page.push(List::new(
+            "These jobs trim as well; stop them first:",
+            plan.others.iter().map(other_words),
+        ));
+        let ends = plan.others.iter().flat_map(|other| &other.ends);
+        let ends: Vec<&str> = ends.map(String::as_str).collect();
         if !ends.is_empty() {
-            page.push(Commands {
-                title: "to stop them:".to_owned(),
-                lines: ends.join("\n"),
-            });
+            page.push(Commands::new("to stop them:", ends.join("\n")));
         }
     }
     for note in plan.notes() {
@@ -279,33 +270,31 @@ pub(super) fn page(plan: &VolumesPlan) -> Page {
     }
     if !plan.left.is_empty() {
         let left = plan.left.iter();
-        page.push(List {
-            title: "Not planned:".to_owned(),
-            items: left
-                .map(|left| format!("{}: {}", left.volume, left.why))
-                .collect(),
-        });
+        page.push(List::new(
+            "Not planned:",
+            left.map(|left| format!("{}: {}", left.volume, left.why)),
+        ));
     }
     if !plan.volumes.is_empty() {
-        page.push(Commands {
-            title: "to write the objects, and create them (`kubectl delete -f` takes them back):".to_owned(),
-            lines: format!(
-                "{}trimtab plan {} -o trims.yaml\nkubectl apply --dry-run=server -f trims.yaml\nkubectl apply -f trims.yaml",
-                if plan.is_piped {
-                    "kubectl get ... -o json | "
-                } else {
-                    ""
-                },
+        let piped = if plan.is_piped {
+            "kubectl get ... -o json | "
+        } else {
+            ""
+        };
+        page.push(Commands::new(
+            "to write the objects, and create them (`kubectl delete -f` takes them back):",
+            format!(
+                "{piped}trimtab plan {} -o trims.yaml\nkubectl apply --dry-run=server -f trims.yaml\nkubectl apply -f trims.yaml",
                 plan.command
             ),
-        });
+        ));
     }
     let labels = plan.labels();
     if !labels.is_empty() {
-        page.push(Commands {
-            title: "to give Longhorn's jobs their volumes:".to_owned(),
-            lines: labels.join("\n"),
-        });
+        page.push(Commands::new(
+            "to give Longhorn's jobs their volumes:",
+            labels.join("\n"),
+        ));
     }
     page
 }
@@ -320,22 +309,14 @@ fn lead(plan: &VolumesPlan) -> String {
     if count == 0 {
         return format!(
             "No volume can be planned: {} looked at.",
-            units::count::counted(plan.left.len() as u64, "volume was", "volumes were")
+            units::count::counted(plan.left.len(), "volume was", "volumes were")
         );
     }
-    let named: Vec<String> = plan
-        .volumes
-        .iter()
-        .take(NAMED_MAX)
-        .map(|volume| format!("{}/{} {}", volume.namespace, volume.claim, volume.slot.slot))
-        .collect();
-    let more = count - named.len();
-    let more = if more > 0 {
-        format!(", and {more} more")
-    } else {
-        String::new()
-    };
-    let named = format!("{}{more} ({})", named.join(", "), plan.zone);
+    let volumes = plan.volumes.iter().map(|volume| {
+        let name = format!("{}/{}", volume.namespace, volume.claim);
+        (name, &volume.slot)
+    });
+    let named = first_slots(volumes, &plan.zone);
     if count == 1 {
         return format!("One volume is trimmed by itself: {named}.");
     }

@@ -1,19 +1,16 @@
 //! Page of `trimtab shards cost`: the master's time for reroutes and operations, on this and other
 //! versions.
 
-use super::phrases::{range, time};
-use page::chart::{Axis, Curve, Format, LineChart, Marks, Scale};
-use page::{Block, Page, Section, Table, Tone};
+use crate::views::phrases::{milliseconds, range};
+use page::chart::{Axis, Curve, Format, LineChart, Scale, Spans};
+use page::{Block, Page, Section, Table};
 use shards::cost::measured_range;
 use shards::estimate::{Alternative, CostEstimate, GrowthPoint, VersionRow};
 
 pub(super) fn page(answer: &CostEstimate) -> Page {
     let mut page = Page {
-        title: "trimtab shards cost".to_owned(),
-        lead: lead(answer),
-        tone: Tone::Strong,
         about: about(answer),
-        ..Page::default()
+        ..Page::new("trimtab shards cost", lead(answer))
     };
     if let Some(table) = operations(answer) {
         page.push(table);
@@ -37,11 +34,11 @@ pub(super) fn page(answer: &CostEstimate) -> Page {
              (cluster.routing.allocation.desired_balance.max_balance_computation_time_during_index_creation), \
              before until it ends. The steps towards it take {} of the master's thread, as part of reroutes.",
             times(desired.computations),
-            time(desired.computation_ms),
+            milliseconds(desired.computation_ms),
             if desired.reconciliation_ms < 0.5 {
                 "less than a millisecond".to_owned()
             } else {
-                time(desired.reconciliation_ms)
+                milliseconds(desired.reconciliation_ms)
             }
         )));
     }
@@ -91,9 +88,9 @@ fn lead(answer: &CostEstimate) -> String {
         };
         return format!(
             "{beyond}A reroute takes the master about {} on {}, {} on {}; choose one with --version.",
-            time(least.times.reroute_ms),
+            milliseconds(least.times.reroute_ms),
             least.versions,
-            time(most.times.reroute_ms),
+            milliseconds(most.times.reroute_ms),
             most.versions
         );
     };
@@ -104,12 +101,12 @@ fn lead(answer: &CostEstimate) -> String {
     let create = create.map_or(String::new(), |row| {
         format!(
             "; creating an index takes {}",
-            range(&time(row.least.ms), &time(row.most.ms))
+            range(&milliseconds(row.least.ms), &milliseconds(row.most.ms))
         )
     });
     format!(
         "{beyond}A reroute takes the master about {}{create}.",
-        time(reroute.ms)
+        milliseconds(reroute.ms)
     )
 }
 
@@ -154,7 +151,7 @@ fn operations(answer: &CostEstimate) -> Option<Table> {
     table.row([
         "reroute, nothing to do".to_owned(),
         "1".to_owned(),
-        time(reroute.ms),
+        milliseconds(reroute.ms),
         factor(reroute.held_back_factor),
     ]);
     for row in &answer.operations {
@@ -164,7 +161,7 @@ fn operations(answer: &CostEstimate) -> Option<Table> {
                 &units::grouped(row.least.reroutes),
                 &units::grouped(row.most.reroutes),
             ),
-            range(&time(row.least.ms), &time(row.most.ms)),
+            range(&milliseconds(row.least.ms), &milliseconds(row.most.ms)),
             factor(row.held_back_factor),
         ]);
     }
@@ -179,28 +176,23 @@ fn version_table(answer: &CostEstimate) -> Table {
         "accurate within",
         "creating the index",
     ]);
-    let mut add = |name: String, routed: u64, times: &Alternative| {
+    let mut add = |name: &str, row: &VersionRow, times: &Alternative| {
         table.row([
-            name,
-            units::grouped(routed),
-            time(times.reroute_ms),
+            name.to_owned(),
+            units::grouped(row.routed_shards),
+            milliseconds(times.reroute_ms),
             factor(times.reroute_held_back_factor),
-            range(&time(times.create_least_ms), &time(times.create_most_ms)),
+            range(
+                &milliseconds(times.create_least_ms),
+                &milliseconds(times.create_most_ms),
+            ),
         ]);
     };
     for row in &answer.versions {
         let mark = if row.asked { " (this)" } else { "" };
-        add(
-            format!("{}{mark}", row.versions),
-            row.routed_shards,
-            &row.times,
-        );
+        add(&format!("{}{mark}", row.versions), row, &row.times);
         if let Some(times) = answer.without_relocations.as_ref().filter(|_| row.asked) {
-            add(
-                "with include_relocations: false".to_owned(),
-                row.routed_shards,
-                times,
-            );
+            add("with include_relocations: false", row, times);
         }
     }
     table
@@ -232,25 +224,15 @@ fn chart(answer: &CostEstimate) -> LineChart {
         measured.copies_min as f64,
         measured.copies_max as f64,
     );
-    let mut marks = vec![Marks {
-        name: "this cluster".to_owned(),
-        spans: vec![(here, here)],
-    }];
+    let mut marks = vec![Spans::new("this cluster", [(here, here)])];
     // The measured sizes are in routed shards.
     if answer.routed_shards == answer.shards {
-        marks.push(Marks {
-            name: "sizes that were measured".to_owned(),
-            spans: vec![(from, to)],
-        });
+        marks.push(Spans::new("sizes that were measured", [(from, to)]));
     }
     LineChart {
         title: "A reroute by the number of shards, with the same shards per index and share closed"
             .to_owned(),
-        x: Axis {
-            label: "shards in the cluster".to_owned(),
-            scale: Scale::Count,
-            ..Axis::default()
-        },
+        x: Axis::new("shards in the cluster", Scale::Count),
         y_label: "master's time".to_owned(),
         y_format: Format::Seconds,
         y_from: Some(0.0),

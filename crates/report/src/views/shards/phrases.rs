@@ -1,18 +1,6 @@
-//! Formats times, ranges and names for the pages about shards.
+//! Formats times and names for the pages about shards.
 
-/// Formats milliseconds of CPU time.
-pub(super) fn time(ms: f64) -> String {
-    units::seconds(ms / 1e3)
-}
-
-/// Formats a range such as `3 to 11`, or a single value if both ends read the same.
-pub(super) fn range(least: &str, most: &str) -> String {
-    if least == most {
-        least.to_owned()
-    } else {
-        format!("{least} to {most}")
-    }
-}
+use crate::views::phrases::range;
 
 /// Maximum columns of an external name in a sentence.
 const NAME_COLUMNS_MAX: usize = 40;
@@ -50,12 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_and_ranges() {
-        assert_eq!(time(0.42), "420 us");
-        assert_eq!(time(7219.0), "7.22 s");
-        assert_eq!(time(150_000.0), "2 min 30 s");
-        assert_eq!(range("1", "1"), "1");
-        assert_eq!(range("1 s", "2 s"), "1 s to 2 s");
+    fn long_names_are_cut() {
         assert_eq!(name("node-1"), "node-1");
         assert_eq!(name(&"n".repeat(41)), format!("{}...", "n".repeat(37)));
     }

@@ -1,6 +1,7 @@
 //! Page of `trimtab shards reroute`: what the next reroute does, and why.
 
-use super::phrases::{name, not_understood, span, time};
+use super::phrases::{name, not_understood, span};
+use crate::views::phrases::milliseconds;
 use page::{Block, Level, List, Page, Table, Tone};
 use shards::explanation::{DecisionRow, DesiredExplanation, NodeGain, NodeRow, RerouteExplanation};
 use std::fmt::Write as _;
@@ -11,15 +12,12 @@ const NODES_MAX: usize = 8;
 const INDEX_COLUMNS_MAX: usize = 60;
 
 pub(super) fn page(answer: &RerouteExplanation) -> Page {
+    let lead = match (&answer.not_understood, &answer.desired) {
+        (Some(why), _) => not_understood(why),
+        (None, Some(desired)) => format!("{} {}", wanted(desired), lead(answer)),
+        (None, None) => lead(answer),
+    };
     let mut page = Page {
-        title: "trimtab shards reroute".to_owned(),
-        lead: match &answer.not_understood {
-            Some(why) => not_understood(why),
-            None => match &answer.desired {
-                Some(desired) => format!("{} {}", wanted(desired), lead(answer)),
-                None => lead(answer),
-            },
-        },
         tone: if answer.not_understood.is_some() {
             Tone::Level(Level::Error)
         } else {
@@ -30,9 +28,9 @@ pub(super) fn page(answer: &RerouteExplanation) -> Page {
             answer.server,
             units::count(answer.routed_shards, "shard"),
             units::count(answer.data_nodes, "data node"),
-            time(answer.reroute_ms)
+            milliseconds(answer.reroute_ms)
         )],
-        ..Page::default()
+        ..Page::new("trimtab shards reroute", lead)
     };
     if let Some(desired) = &answer.desired {
         page.about.push(basis(desired));
@@ -269,19 +267,17 @@ fn shown(row: &DecisionRow) -> List {
             units::count(left_out, "more node")
         ));
     }
-    List {
-        title: format!(
-            "[{}][{}] {kind} {what}: {}",
-            units::cut(&row.index, INDEX_COLUMNS_MAX),
-            row.shard,
-            row.why
-        ),
-        items,
-    }
+    let title = format!(
+        "[{}][{}] {kind} {what}: {}",
+        units::cut(&row.index, INDEX_COLUMNS_MAX),
+        row.shard,
+        row.why
+    );
+    List { title, items }
 }
 
 fn node(row: &NodeRow) -> String {
-    let mut item = format!("{}: {}", name(&row.node), outcome(row.outcome));
+    let mut item = format!("{}: {}", name(&row.node), row.outcome.replace('_', " "));
     if let Some(weight) = row.weight {
         let _ = write!(item, ", weight {}", units::number(f64::from(weight)));
     }
@@ -294,9 +290,4 @@ fn node(row: &NodeRow) -> String {
         let _ = write!(item, "; {} {name}: {why}", decider.decision);
     }
     item
-}
-
-/// Formats an outcome.
-fn outcome(outcome: &str) -> String {
-    outcome.replace('_', " ")
 }

@@ -1,6 +1,7 @@
 //! Page of `trimtab shards what-if`: the effects of a change.
 
-use super::phrases::{name, not_understood, range, span, time};
+use super::phrases::{name, not_understood, span};
+use crate::views::phrases::{milliseconds, range};
 use page::chart::{Bar, BarChart, BarPanel, Format};
 use page::{Block, Level, List, Page, Section, Table, Tone};
 use shards::forecast::{AtDefaultRebalance, Crossed, Forecast, NodeStanding, Standing};
@@ -10,28 +11,24 @@ use std::collections::HashMap;
 const NODES_MAX: usize = 200;
 
 pub(super) fn page(answer: &Forecast, is_brief: bool) -> Page {
+    let lead = match &answer.not_understood {
+        Some(why) => not_understood(why),
+        None => format!("{} {}", verdict(answer), story(answer)),
+    };
     let mut page = Page {
-        title: "trimtab shards what-if".to_owned(),
-        lead: match &answer.not_understood {
-            Some(why) => not_understood(why),
-            None => format!("{} {}", verdict(answer), story(answer)),
-        },
         tone: match (answer.worse, health(&answer.after)) {
             _ if answer.not_understood.is_some() => Tone::Level(Level::Error),
             (false, _) => Tone::Strong,
             (true, Health::Red) => Tone::Level(Level::Error),
             (true, _) => Tone::Level(Level::Warning),
         },
-        ..Page::default()
+        ..Page::new("trimtab shards what-if", lead)
     };
     if answer.changes.is_empty() {
         page.about
             .push("No change was given: this is what the cluster does by itself.".to_owned());
     } else {
-        page.push(List {
-            title: "Changes".to_owned(),
-            items: answer.changes.clone(),
-        });
+        page.push(List::new("Changes", &answer.changes));
     }
     if let Some(rate) = answer.recovery_bytes_per_s.filter(|_| answer.rounds > 0) {
         page.about.push(format!(
@@ -42,10 +39,8 @@ pub(super) fn page(answer: &Forecast, is_brief: bool) -> Page {
     }
     page.push(standings(answer));
     if !answer.watermarks_crossed.is_empty() {
-        page.push(List {
-            title: "Disk watermarks crossed".to_owned(),
-            items: answer.watermarks_crossed.iter().map(crossed).collect(),
-        });
+        let items = answer.watermarks_crossed.iter().map(crossed);
+        page.push(List::new("Disk watermarks crossed", items));
     }
     if !is_brief {
         for picture in pictures(answer) {
@@ -194,9 +189,10 @@ fn story(answer: &Forecast) -> String {
     let mut story = units::list::capitalised(&parts.join("; "));
     if answer.rounds > 0 && answer.circle_reroutes.is_none() {
         story.push_str(", in ");
+        let rounds = units::count(answer.rounds, "round");
         story.push_str(&match answer.duration_s {
-            Some(seconds) => duration(seconds, answer.rounds),
-            None => units::count(answer.rounds, "round"),
+            Some(seconds) => format!("about {} ({rounds})", span(seconds)),
+            None => rounds,
         });
     }
     if !answer.quiet && answer.circle_reroutes.is_none() {
@@ -219,9 +215,9 @@ fn story(answer: &Forecast) -> String {
 /// What the default of a setting would bring: the rule ES011 says more.
 fn at_default(other: &AtDefaultRebalance) -> String {
     let end = if other.quiet {
-        String::new()
+        ""
     } else {
-        ", and still no rest".to_owned()
+        ", and still no rest"
     };
     format!(
         "With cluster_concurrent_rebalance at its default of 2 instead of {}: {}, in {}{end} (ES011: no \
@@ -232,28 +228,18 @@ fn at_default(other: &AtDefaultRebalance) -> String {
     )
 }
 
-/// Formats an estimated time: `about 4 min (12 rounds)`.
-fn duration(seconds: [f64; 2], rounds: u32) -> String {
-    format!(
-        "about {} ({})",
-        span(seconds),
-        units::count(rounds, "round")
-    )
-}
-
 fn crossed(crossed: &Crossed) -> String {
-    let used = |percent: Option<f64>| {
-        percent.map_or(String::new(), |percent| {
-            format!(" ({} used)", units::percent(percent / 100.0))
-        })
+    let shown = |percent: Option<f64>| {
+        let words = percent.map(|percent| format!(" ({} used)", used(percent)));
+        words.unwrap_or_default()
     };
     format!(
         "{}: {}{}, then {}{}",
         name(&crossed.node),
         crossed.before.unwrap_or("not there"),
-        used(crossed.before_used_percent),
+        shown(crossed.before_used_percent),
         crossed.after,
-        used(crossed.after_used_percent)
+        shown(crossed.after_used_percent)
     )
 }
 
@@ -292,7 +278,7 @@ fn standings(answer: &Forecast) -> Table {
         ends(standing.disk_used_percent.map(|range| range.map(used)))
     });
     row("a reroute takes the master", &|standing| {
-        time(standing.reroute_ms)
+        milliseconds(standing.reroute_ms)
     });
     table
 }
@@ -306,20 +292,15 @@ const PICTURED_MAX: usize = 30;
 
 /// Shards and data of each node, before and after.
 fn pictures(answer: &Forecast) -> Vec<BarChart> {
-    let find = |nodes: &[NodeStanding], name: &str| -> Option<NodeStanding> {
-        nodes.iter().find(|node| node.name == name).cloned()
+    let find = |nodes: &[NodeStanding], name: &str, value: &dyn Fn(&NodeStanding) -> u64| {
+        let node = nodes.iter().find(|node| node.name == name);
+        node.map_or(0, value)
     };
     let (before, after) = (&answer.before.nodes, &answer.after.nodes);
-    let mut names: Vec<&str> = before.iter().map(|node| node.name.as_str()).collect();
-    names.extend(
-        after
-            .iter()
-            .filter(|node| find(before, &node.name).is_none())
-            .map(|node| node.name.as_str()),
-    );
+    let mut names = names(answer);
     names.sort_unstable();
     let change = |name: &str| {
-        let shards = |nodes| find(nodes, name).map_or(0, |node: NodeStanding| node.shards);
+        let shards = |nodes| find(nodes, name, &|node| node.shards);
         shards(before).abs_diff(shards(after))
     };
     let left_out = names.len().saturating_sub(PICTURED_MAX);
@@ -334,24 +315,25 @@ fn pictures(answer: &Forecast) -> Vec<BarChart> {
         })
     };
     let chart = |title: &str, format: Format, value: &dyn Fn(&NodeStanding) -> u64| {
-        let panel = |when: &str, nodes: &[NodeStanding], marks: bool| BarPanel {
-            name: when.to_owned(),
-            bars: names
-                .iter()
-                .map(|name| Bar {
+        let panel = |when: &str, nodes: &[NodeStanding], marks: bool| {
+            let bar = |name: &&str| {
+                let value = find(nodes, name, value);
+                Bar {
                     label: self::name(name).into_owned(),
                     #[expect(clippy::cast_precision_loss, reason = "lengths of bars")]
-                    value: find(nodes, name).map_or(0.0, |node| value(&node) as f64),
+                    value: value as f64,
                     // All digits of a count, where a number would be rounded.
                     text: match format {
-                        Format::Number => {
-                            units::grouped(find(nodes, name).map_or(0, |node| value(&node)))
-                        }
+                        Format::Number => units::grouped(value),
                         _ => String::new(),
                     },
                     marked: marks && full(name),
-                })
-                .collect(),
+                }
+            };
+            BarPanel {
+                name: when.to_owned(),
+                bars: names.iter().map(bar).collect(),
+            }
         };
         BarChart {
             title: match left_out {
@@ -375,34 +357,25 @@ fn pictures(answer: &Forecast) -> Vec<BarChart> {
     charts
 }
 
+fn by_name(standing: &Standing) -> HashMap<&str, &NodeStanding> {
+    let nodes = standing.nodes.iter();
+    nodes.map(|node| (node.name.as_str(), node)).collect()
+}
+
+/// The names of the nodes before, then of those that are new.
+fn names(answer: &Forecast) -> Vec<&str> {
+    let before = by_name(&answer.before);
+    let after = answer.after.nodes.iter();
+    let new = after.filter(|node| !before.contains_key(node.name.as_str()));
+    let all = answer.before.nodes.iter().chain(new);
+    all.map(|node| node.name.as_str()).collect()
+}
+
 /// Lists each node before and after.
 fn nodes(answer: &Forecast) -> Section {
     let mut section = Section::new("Data nodes");
-    let after: HashMap<&str, &NodeStanding> = answer
-        .after
-        .nodes
-        .iter()
-        .map(|node| (node.name.as_str(), node))
-        .collect();
-    let before: HashMap<&str, &NodeStanding> = answer
-        .before
-        .nodes
-        .iter()
-        .map(|node| (node.name.as_str(), node))
-        .collect();
-    let mut names: Vec<&str> = answer
-        .before
-        .nodes
-        .iter()
-        .chain(
-            answer
-                .after
-                .nodes
-                .iter()
-                .filter(|node| !before.contains_key(node.name.as_str())),
-        )
-        .map(|node| node.name.as_str())
-        .collect();
+    let (before, after) = (by_name(&answer.before), by_name(&answer.after));
+    let mut names = names(answer);
     let left_out = names.len().saturating_sub(NODES_MAX);
     names.truncate(NODES_MAX);
     let mut table = Table::new(&[

@@ -2,9 +2,9 @@
 
 use super::counters::DriveCounters;
 use super::words::spare;
-use flash::bare::{self, BareDrive, BareOutcome};
-use page::chart::{Axis, Curve, LineChart};
-use page::{Block, Page, Tone};
+use flash::bare::{BareDrive, BareOutcome};
+use page::chart::{Axis, Curve, LineChart, Scale};
+use page::{Facts, Page};
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::{count, grouped, number, percent};
@@ -102,16 +102,6 @@ struct Wear {
     max: u32,
 }
 
-impl From<bare::Wear> for Wear {
-    fn from(wear: bare::Wear) -> Self {
-        Self {
-            min: wear.min,
-            mean: wear.mean,
-            max: wear.max,
-        }
-    }
-}
-
 /// Write amplification over an interval of the run.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[schemars(rename = "DrivePoint")]
@@ -163,7 +153,11 @@ impl DriveAnswer {
                 counted_pages: drive.counted_pages,
             },
             counters: outcome.counters.into(),
-            wear: outcome.wear.into(),
+            wear: Wear {
+                min: outcome.wear.min,
+                mean: outcome.wear.mean,
+                max: outcome.wear.max,
+            },
             series: outcome
                 .series
                 .iter()
@@ -179,28 +173,22 @@ impl DriveAnswer {
 
     /// Builds the page of the result.
     pub fn page(&self) -> Page {
-        let fact = |label: &str, text: String| (label.to_owned(), text);
         let mut page = Page {
-            title: "A bare drive".to_owned(),
-            lead: self.sentence(),
-            tone: Tone::Strong,
             about: vec!["simulated".to_owned()],
-            ..Page::default()
+            ..Page::new("A bare drive", self.sentence())
         };
         page.push(self.chart());
-        page.push(Block::Facts(vec![
-            fact("theory", self.describe_theory()),
-            fact("drive", self.describe_drive()),
-            fact("counted", self.describe_counters()),
-            fact(
-                "wear",
-                format!(
-                    "blocks were erased {} to {} times, {} on average, since power-on",
-                    self.wear.min,
-                    self.wear.max,
-                    number(self.wear.mean)
-                ),
-            ),
+        let wear = format!(
+            "blocks were erased {} to {} times, {} on average, since power-on",
+            self.wear.min,
+            self.wear.max,
+            number(self.wear.mean)
+        );
+        page.push(Facts::of([
+            ("theory", self.describe_theory()),
+            ("drive", self.describe_drive()),
+            ("counted", self.describe_counters()),
+            ("wear", wear),
         ]));
         page
     }
@@ -278,10 +266,7 @@ impl DriveAnswer {
         }
         LineChart {
             title: "Write amplification".to_owned(),
-            x: Axis {
-                label: "drive writes since power-on".to_owned(),
-                ..Axis::default()
-            },
+            x: Axis::new("drive writes since power-on", Scale::Number),
             y_label: "write amplification".to_owned(),
             y_from: Some(1.0),
             curves,

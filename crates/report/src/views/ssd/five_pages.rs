@@ -2,7 +2,7 @@
 
 use super::figures::amplification_cell;
 use flash::block_mapped::{Action, Counters, Entry, FIVE_PAGES};
-use page::{Block, Page, Section, Table, Tone};
+use page::{Block, Page, Section, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -72,12 +72,10 @@ impl FivePages {
     /// Builds the page; a brief one leaves the running totals to the JSON document.
     pub fn page(&self, brief: bool) -> Page {
         let costs: Vec<String> = self.drives.iter().map(FivePagesDrive::cost).collect();
+        let title = "Why a drive has to know what was deleted";
         let mut page = Page {
-            title: "Why a drive has to know what was deleted".to_owned(),
-            lead: costs.join(" "),
-            tone: Tone::Strong,
             about: vec!["counted by the model".to_owned()],
-            ..Page::default()
+            ..Page::new(title, costs.join(" "))
         };
         page.push(Block::text(
             "A drive has one block of five pages of 4 KB left. Pages are programmed once and erased \
@@ -101,19 +99,22 @@ impl FivePagesDrive {
         let mut steps = Vec::new();
         let (mut read_bytes, mut written_bytes, mut erased_blocks) = (0, 0, 0);
         for entry in entries {
-            let operation = entry.operation.to_string();
-            if entry.steps.is_empty() {
-                let flash: Vec<String> = entry.after.iter().map(ToString::to_string).collect();
+            let mut add = |step: &str, flash: String, buffer: Option<String>, costs| {
+                let (read_bytes, written_bytes, erased_blocks) = costs;
                 steps.push(FivePagesStep {
-                    operation,
-                    step: "the drive is not told".to_owned(),
-                    flash: flash.join(" "),
-                    buffer: None,
+                    operation: entry.operation.to_string(),
+                    step: step.to_owned(),
+                    flash,
+                    buffer,
                     read_bytes,
                     written_bytes,
                     erased_blocks,
                 });
-                continue;
+            };
+            if entry.steps.is_empty() {
+                let flash: Vec<String> = entry.after.iter().map(ToString::to_string).collect();
+                let costs = (read_bytes, written_bytes, erased_blocks);
+                add("the drive is not told", flash.join(" "), None, costs);
             }
             for step in &entry.steps {
                 match step.action {
@@ -122,15 +123,9 @@ impl FivePagesDrive {
                     Action::Erase => erased_blocks += 1,
                     Action::Merge | Action::Discard => {}
                 }
-                steps.push(FivePagesStep {
-                    operation: operation.clone(),
-                    step: step.text.clone(),
-                    flash: step.flash.to_string(),
-                    buffer: step.buffer.as_ref().map(ToString::to_string),
-                    read_bytes,
-                    written_bytes,
-                    erased_blocks,
-                });
+                let buffer = step.buffer.as_ref().map(ToString::to_string);
+                let costs = (read_bytes, written_bytes, erased_blocks);
+                add(&step.text, step.flash.to_string(), buffer, costs);
             }
         }
         let cost = entries

@@ -6,12 +6,13 @@ use super::scenario_rows::{
     MeasuredRow, ScaleRow, ScenarioAnswer, ScenarioAsked, SeriesRow, Summary, TrimRow, VariantRow,
 };
 use super::words::spare;
+use crate::views::phrases;
 use facts::{Evidence, Skipped};
 use flash::filesystem::Reach;
 use flash::scenario::{Interval, Latency, Trims};
 use flash::setup::{Setup, Simulated, Variant};
-use page::chart::{Axis, Curve, Format, LineChart, Marks};
-use page::{Block, List, Page, Table, Tone};
+use page::chart::{Axis, Curve, Format, LineChart, Scale, Spans};
+use page::{Facts, List, Page, Table};
 use std::fmt::Write as _;
 use units::list::capitalised;
 use units::number::{factor, with_article};
@@ -146,29 +147,26 @@ impl ScenarioResult {
     /// Builds the page; a brief one has only the most informative chart.
     pub fn page(&self, brief: bool) -> Page {
         let mut page = Page {
-            title: "What the drive will do".to_owned(),
-            lead: self.lead(),
-            tone: Tone::Strong,
             about: vec![self.question(), self.label().to_owned()],
             cautions: self.warnings(),
-            ..Page::default()
+            ..Page::new("What the drive will do", self.lead())
         };
         page.push(self.amplifications());
         page.push(self.table());
         if !brief {
             self.further_charts(&mut page);
         }
-        page.push(Block::Facts(self.facts()));
+        page.push(self.facts());
         if !self.skipped.is_empty() {
             let words = |skipped: &Skipped| {
                 let needs = skipped.needs.as_deref();
                 let needs = needs.map_or(String::new(), |needs| format!("; needs {needs}"));
                 format!("{}: {}{needs}", skipped.what, skipped.why)
             };
-            page.push(List {
-                title: "Unknown, and left to what is usual".to_owned(),
-                items: self.skipped.iter().map(words).collect(),
-            });
+            page.push(List::new(
+                "Unknown, and left to what is usual",
+                self.skipped.iter().map(words),
+            ));
         }
         page
     }
@@ -355,74 +353,57 @@ impl ScenarioResult {
             Trims::Never | Trims::Online => false,
         };
         let intervals = self.simulated.outcome.intervals.iter();
-        let trims: Vec<(f64, f64)> = intervals
+        let trims = intervals
             .filter(|interval| is_shown && interval.trimmed)
-            .map(|interval| (day(interval.hour), day(interval.hour)))
-            .collect();
+            .map(|interval| (day(interval.hour), day(interval.hour)));
         let name = match self.setup.when.reach {
             Reach::Executed => "trim",
             Reach::Ignored | Reach::Swallowed => "trim that no drive hears",
         };
-        let marks = Marks {
-            name: name.to_owned(),
-            spans: trims,
-        };
+        let mut marks = vec![Spans::new(name, trims)];
+        marks.retain(|marks| !marks.spans.is_empty());
         LineChart {
-            x: Axis {
-                label: "days".to_owned(),
-                ..Axis::default()
-            },
-            marks: Some(marks)
-                .into_iter()
-                .filter(|marks| !marks.spans.is_empty())
-                .collect(),
+            x: Axis::new("days", Scale::Number),
+            marks,
             ..LineChart::default()
         }
     }
 
-    fn facts(&self) -> Vec<(String, String)> {
+    fn facts(&self) -> Facts {
         let outcome = &self.simulated.outcome;
         let scenario = &self.setup.scenario;
         let drive = &scenario.drive;
         let name = self.setup.drive_name.as_deref();
         let name = name.map_or(String::new(), |name| format!("{name}; "));
-        let mut facts = vec![(
-            "model".to_owned(),
-            format!(
-                "{name}{} with {} dies, pages of {}, {} to a block, {} collection, workload {}, seed {}",
-                self.setup.preset,
-                drive.timing.dies,
-                bytes(drive.page_bytes.into()),
-                grouped(drive.pages_per_block.into()),
-                drive.collection,
-                self.setup.workload,
-                scenario.seed
-            ),
-        )];
+        let model = format!(
+            "{name}{} with {} dies, pages of {}, {} to a block, {} collection, workload {}, seed {}",
+            self.setup.preset,
+            drive.timing.dies,
+            bytes(drive.page_bytes.into()),
+            grouped(drive.pages_per_block.into()),
+            drive.collection,
+            self.setup.workload,
+            scenario.seed
+        );
+        let mut facts = Facts::of([("model", model)]);
         if outcome.scale.is_scaled() {
-            facts.push((
-                "scale".to_owned(),
-                format!(
-                    "{} simulated pages, {} to a block, stand for a drive {} as large; {} of warm-up",
-                    grouped(outcome.scale.pages.into()),
-                    grouped(outcome.scale.pages_per_block.into()),
-                    factor(outcome.scale.factor),
-                    count(scenario.warm_up_days, "day")
-                ),
-            ));
+            let scale = format!(
+                "{} simulated pages, {} to a block, stand for a drive {} as large; {} of warm-up",
+                grouped(outcome.scale.pages.into()),
+                grouped(outcome.scale.pages_per_block.into()),
+                factor(outcome.scale.factor),
+                count(scenario.warm_up_days, "day")
+            );
+            facts.push("scale", scale);
         }
         if let Some(measured) = self.measured_amplification() {
             let model = amplification_cell(outcome.total.write_amplification);
-            facts.push((
-                "measured".to_owned(),
-                format!("{measured:.2} by the drive's own counters; the model says {model}"),
-            ));
+            let words =
+                format!("{measured:.2} by the drive's own counters; the model says {model}");
+            facts.push("measured", words);
         }
-        for evidence in &self.evidence {
-            facts.push((
-                "from".to_owned(),
-                format!("{}: {}", evidence.source, evidence.value),
-            ));
+        for Evidence { source, value } in &self.evidence {
+            facts.push("from", format!("{source}: {value}"));
         }
         facts
     }
@@ -455,14 +436,7 @@ fn range(simulated: &Simulated) -> String {
             .zip(cycle.before.write_amplification)
     });
     match (ends, simulated.long_run.write_amplification) {
-        (Some((after, before)), _) => {
-            let (from, to) = (amplification(after), amplification(before));
-            if from == to {
-                from
-            } else {
-                format!("{from} to {to}")
-            }
-        }
+        (Some((after, before)), _) => phrases::range(&amplification(after), &amplification(before)),
         (None, Some(found)) => amplification(found),
         (None, None) => "nothing written".to_owned(),
     }

@@ -3,8 +3,8 @@
 use super::figures::{SCENARIO_LABEL, UNKNOWN, amplification_cell};
 use super::scenario_rows::SeriesRow;
 use flash::scenario::{Outcome, Scenario};
-use page::chart::{Axis, Curve, Format, LineChart, Marks};
-use page::{Block, Page, Table, Tone};
+use page::chart::{Axis, Curve, Format, LineChart, Scale, Spans};
+use page::{Block, Page, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::percent;
@@ -69,11 +69,8 @@ impl Schedules {
     /// Builds the page; a brief one has a single chart.
     pub fn page(&self, brief: bool) -> Page {
         let mut page = Page {
-            title: "Trimmed weekly, daily, never".to_owned(),
-            lead: self.falls(),
-            tone: Tone::Strong,
             about: vec![self.label.to_owned()],
-            ..Page::default()
+            ..Page::new("Trimmed weekly, daily, never", self.falls())
         };
         page.push(Block::text(self.question.clone()));
         page.push(LineChart {
@@ -120,15 +117,12 @@ impl Schedules {
         let weekly = self.cases.first().map_or(&[][..], |case| &case.series);
         let trims = weekly.iter().filter(|row| row.trimmed);
         LineChart {
-            x: Axis {
-                label: "days".to_owned(),
-                ..Axis::default()
-            },
+            x: Axis::new("days", Scale::Number),
             curves: self.cases.iter().map(curve).collect(),
-            marks: vec![Marks {
-                name: "weekly trim".to_owned(),
-                spans: trims.map(|row| (day(row), day(row))).collect(),
-            }],
+            marks: vec![Spans::new(
+                "weekly trim",
+                trims.map(|row| (day(row), day(row))),
+            )],
             ..LineChart::default()
         }
     }

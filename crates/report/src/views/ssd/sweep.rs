@@ -6,8 +6,8 @@ use super::scenario::cell_names;
 use super::sweep_axes::{Axis, SETTINGS, Setting, axes, words};
 use super::sweep_row::{BARE_CELLS, SweepRow};
 use super::words::{is_as_asked, spare};
-use page::chart::{self, Curve, HeatCell, HeatGrid, HeatPanel, LineChart};
-use page::{Block, Page, Table, Tone};
+use page::chart::{self, Curve, HeatCell, HeatGrid, HeatPanel, LineChart, Scale};
+use page::{Facts, Page, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashSet;
@@ -44,10 +44,7 @@ impl SweepAnswer {
     /// `load` describes the workload and the drives.
     pub fn new(load: &str, rows: Vec<SweepRow>, is_bare: bool, reads: bool) -> Self {
         let (axes, common) = axes(&rows);
-        let common = std::iter::once(load.to_owned())
-            .chain(common)
-            .collect::<Vec<_>>()
-            .join(", ");
+        let common = [vec![load.to_owned()], common].concat().join(", ");
         let extremes = extremes(&rows, &axes);
         Self {
             kind: "sweep",
@@ -103,12 +100,9 @@ pub fn sweep(answer: &SweepAnswer, brief: bool) -> Page {
         about.push(answer.label.to_owned());
     }
     let mut page = Page {
-        title: "Which settings are enough".to_owned(),
-        lead: answer.extremes.clone(),
-        tone: Tone::Strong,
         about,
         cautions: failures(answer, &axes),
-        ..Page::default()
+        ..Page::new("Which settings are enough", &answer.extremes)
     };
     page.cautions.truncate(SHOWN_MAX);
     let is_cut = !brief && answer.rows.len() > SHOWN_MAX;
@@ -133,12 +127,8 @@ pub fn sweep(answer: &SweepAnswer, brief: bool) -> Page {
     let mut rounded = rounded(answer);
     rounded.truncate(SHOWN_MAX);
     if !rounded.is_empty() {
-        page.push(Block::Facts(
-            rounded
-                .into_iter()
-                .map(|words| ("note".to_owned(), words))
-                .collect(),
-        ));
+        let notes = rounded.into_iter().map(|words| ("note", words));
+        page.push(Facts::of(notes));
     }
     page
 }
@@ -213,10 +203,7 @@ fn curve(answer: &SweepAnswer, axis: &Axis) -> LineChart {
     }
     LineChart {
         title: TITLE.to_owned(),
-        x: chart::Axis {
-            label: format!("{}, %", axis.setting.name),
-            ..chart::Axis::default()
-        },
+        x: chart::Axis::new(format!("{}, %", axis.setting.name), Scale::Number),
         y_label: TITLE.to_lowercase(),
         y_from: Some(1.0),
         curves,
@@ -300,7 +287,7 @@ fn cell(answer: &SweepAnswer, row: &SweepRow) -> Option<HeatCell> {
 mod tests {
     use super::super::sweep_row::tests::row;
     use super::*;
-    use page::Terminal;
+    use page::{Block, Terminal};
 
     fn text(answer: &SweepAnswer) -> String {
         page::terminal(&sweep(answer, true), &Terminal::default())

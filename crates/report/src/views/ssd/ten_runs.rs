@@ -2,8 +2,8 @@
 
 use super::figures::{SCENARIO_LABEL, amplification_cell, rate};
 use flash::scenario::{Run, Runs, RunsOutcome};
-use page::chart::{Axis, Bar, BarChart, BarPanel, Curve, Format, LineChart};
-use page::{Block, Page, Table, Tone};
+use page::chart::{Axis, Bar, BarChart, BarPanel, Curve, Format, LineChart, Scale};
+use page::{Block, Page, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::percent;
@@ -99,11 +99,8 @@ impl TenRuns {
     /// Builds the page; a brief one has curves instead of bars, which take a line each.
     pub fn page(&self, brief: bool) -> Page {
         let mut page = Page {
-            title: "A benchmark, run again and again".to_owned(),
-            lead: self.last_runs(),
-            tone: Tone::Strong,
             about: vec![SCENARIO_LABEL.to_owned()],
-            ..Page::default()
+            ..Page::new("A benchmark, run again and again", self.last_runs())
         };
         page.push(Block::text(self.question.clone()));
         if brief {
@@ -137,10 +134,7 @@ impl TenRuns {
         };
         LineChart {
             title: "Throughput of each run".to_owned(),
-            x: Axis {
-                label: "run".to_owned(),
-                ..Axis::default()
-            },
+            x: Axis::new("run", Scale::Number),
             y_label: "throughput".to_owned(),
             y_format: Format::BytesPerSecond,
             y_from: Some(0.0),

@@ -1,13 +1,13 @@
 //! Pages of plans: `--dry-run`, and `--all` before it asks for consent. Also the page of refused
 //! filesystems.
 
-use crate::trim::Plan;
-use crate::trim::{missing_consent, store_names};
+use crate::trim::{Plan, missing_consent, store_names};
+use crate::views::phrases::{ago, grouped, hints};
 use crate::views::{finding, stack};
 use facts::host::Mount;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use page::{Block, Level, Page, Section, Tone, Tree};
+use page::{Block, Facts, Level, Page, Section, Tone, Tree};
 use rules::TrimRefusal;
 use std::time::Duration;
 use trim::forecast::{Basis, Estimate, Forecast, Stall, shared_drives};
@@ -22,10 +22,8 @@ const OVERDUE: Duration = Duration::from_hours(14 * 24);
 pub fn dry_run(plans: &[Plan<'_>], now: Timestamp) -> Page {
     let (lead, tone) = lead(plans);
     let mut page = Page {
-        title: "trimtab trim: dry run".to_owned(),
-        lead,
         tone,
-        ..Page::default()
+        ..Page::new("trimtab trim: dry run", lead)
     };
     for plan in plans {
         page.push(section(plan, now));
@@ -45,9 +43,8 @@ pub fn dry_run(plans: &[Plan<'_>], now: Timestamp) -> Page {
 /// the findings that say why, because an error with reasons and hints follows on the terminal.
 pub fn refused(refused: &[(&str, &TrimRefusal)], in_full: bool) -> Page {
     let mut page = Page {
-        title: "trimtab trim: refused".to_owned(),
         tone: REFUSED,
-        ..Page::default()
+        ..Page::new("trimtab trim: refused", "")
     };
     if in_full {
         page.lead = match refused {
@@ -124,10 +121,8 @@ fn section(plan: &Plan<'_>, now: Timestamp) -> Section {
     }
     if !filesystem.other_mount_points.is_empty() {
         let others = list(&filesystem.other_mount_points);
-        section.push(Block::Facts(vec![row(
-            "mounts",
-            format!("also on {others}; trimmed once"),
-        )]));
+        let words = format!("also on {others}; trimmed once");
+        section.push(Facts::of([("mounts", words)]));
     }
     if !forecast.stacks.is_empty() {
         let trees = forecast.stacks.iter();
@@ -138,32 +133,25 @@ fn section(plan: &Plan<'_>, now: Timestamp) -> Section {
         });
     }
     if plan.verdict.may_trim() {
-        let mut rows = Vec::new();
-        geometry(&mut rows, forecast);
+        let mut facts = Facts::default();
+        geometry(&mut facts, forecast);
         if let Some(expected) = expected(forecast) {
-            rows.push(row("discards", expected));
+            facts.push("discards", expected);
         }
-        time(&mut rows, forecast, now);
-        conditions(&mut rows, plan);
-        section.push(Block::Facts(rows));
+        time(&mut facts, forecast, now);
+        conditions(&mut facts, plan);
+        section.push(facts);
     }
     section
 }
 
-type Rows = Vec<(String, String)>;
-
-fn row(label: &str, text: impl Into<String>) -> (String, String) {
-    (label.to_owned(), text.into())
-}
-
 fn refusal_in_full(section: &mut Section, refusal: &TrimRefusal) {
-    section.push(Block::Facts(vec![row("refused", &refusal.reason)]));
+    section.push(Facts::of([("refused", &refusal.reason)]));
     if let Some(found) = &refusal.finding {
         section.push(finding::in_full(found));
     }
     if !refusal.hints.is_empty() {
-        let hints = refusal.hints.iter().map(|hint| row("hint", hint));
-        section.push(Block::Facts(hints.collect()));
+        section.push(hints(&refusal.hints));
     }
 }
 
@@ -181,17 +169,17 @@ fn about(mount: &Mount, forecast: &Forecast<'_>) -> String {
     )
 }
 
-fn geometry(rows: &mut Rows, forecast: &Forecast<'_>) {
+fn geometry(facts: &mut Facts, forecast: &Forecast<'_>) {
     let Some(survey) = &forecast.survey else {
         if let Some(reason) = &forecast.unknown {
-            rows.push(row("geometry", format!("not known: {reason}")));
+            facts.push("geometry", format!("not known: {reason}"));
         }
         return;
     };
-    rows.push(row("geometry", &survey.description));
-    rows.push(row("steps", steps(survey)));
+    facts.push("geometry", &survey.description);
+    facts.push("steps", steps(survey));
     for stall in &forecast.stalls {
-        rows.push(row("one step", describe_stall(stall)));
+        facts.push("one step", describe_stall(stall));
     }
 }
 
@@ -239,18 +227,8 @@ fn describe_stall(part: &Stall) -> String {
 
 /// Describes the expected discards of each layer, grouping layers with the same figure.
 fn expected(forecast: &Forecast<'_>) -> Option<String> {
-    let mut groups: Vec<(Option<u64>, Vec<&str>)> = Vec::new();
-    for layer in &forecast.expected {
-        let name = layer.device.as_str();
-        match groups
-            .iter_mut()
-            .find(|(known, _)| *known == layer.bytes_max)
-        {
-            Some((_, names)) => names.push(name),
-            None => groups.push((layer.bytes_max, vec![name])),
-        }
-    }
-    let clauses: Vec<String> = groups
+    let layers = forecast.expected.iter();
+    let clauses: Vec<String> = grouped(layers.map(|layer| (layer.bytes_max, &layer.device)))
         .into_iter()
         .map(|(size, names)| {
             let each = if names.len() > 1 { " each" } else { "" };
@@ -266,38 +244,33 @@ fn expected(forecast: &Forecast<'_>) -> Option<String> {
     (!clauses.is_empty()).then(|| clauses.join("; "))
 }
 
-fn time(rows: &mut Rows, forecast: &Forecast<'_>, now: Timestamp) {
+fn time(facts: &mut Facts, forecast: &Forecast<'_>, now: Timestamp) {
     if let Some(checkpoint) = &forecast.checkpoint {
-        rows.push(row(
-            "resumes",
-            format!(
-                "from the pass of {}, {} of {} visited; --restart starts over",
-                units::date::minute_in_zone(checkpoint.started_at, &TimeZone::UTC),
-                bytes(checkpoint.visited_bytes),
-                bytes(checkpoint.free_bytes)
-            ),
-        ));
+        let resumes = format!(
+            "from the pass of {}, {} of {} visited; --restart starts over",
+            units::date::minute_in_zone(checkpoint.started_at, &TimeZone::UTC),
+            bytes(checkpoint.visited_bytes),
+            bytes(checkpoint.free_bytes)
+        );
+        facts.push("resumes", resumes);
     }
     if let Some(estimate) = &forecast.estimate {
-        rows.push(row("time", estimated(estimate)));
+        facts.push("time", estimated(estimate));
     }
     let last = match &forecast.last_trim {
         None => "no earlier trim is known: the first one visits all free space and may take long"
             .to_owned(),
         Some((at, by)) => {
-            let ago = Duration::try_from(now.duration_since(*at)).unwrap_or_default();
-            let overdue = if ago > OVERDUE {
+            let exact = Duration::try_from(now.duration_since(*at)).unwrap_or_default();
+            let overdue = if exact > OVERDUE {
                 "; it is overdue and may take long"
             } else {
                 ""
             };
-            format!(
-                "{} ago by {by}, as far as is known{overdue}",
-                units::duration(Duration::from_secs(ago.as_secs()))
-            )
+            format!("{} by {by}, as far as is known{overdue}", ago(*at, now))
         }
     };
-    rows.push(row("last trim", last));
+    facts.push("last trim", last);
 }
 
 /// Formats a duration: `about 3 h 20 min`.
@@ -323,35 +296,28 @@ fn estimated(estimate: &Estimate) -> String {
 }
 
 /// Adds when it begins, what is needed, and further notes.
-fn conditions(rows: &mut Rows, plan: &Plan<'_>) {
+fn conditions(facts: &mut Facts, plan: &Plan<'_>) {
     let (filesystem, request) = (plan.filesystem, plan.request);
     if !request.windows.is_empty() {
-        rows.push(row("window", request.windows.words()));
+        facts.push("window", request.windows.words());
     }
     if let Some(cluster) = &request.green_cluster {
-        rows.push(row(
-            "begins",
-            format!("only while the cluster at {cluster} is green"),
-        ));
+        let green = format!("only while the cluster at {cluster} is green");
+        facts.push("begins", green);
     }
     if !request.probes.is_empty() {
         let probes = list(&request.probes);
-        rows.push(row(
-            "probe",
-            format!("{probes}, beside reads of the drives"),
-        ));
+        facts.push("probe", format!("{probes}, beside reads of the drives"));
     }
     if !filesystem.stores.is_empty() {
-        rows.push(row(
-            "store",
-            format!("{} runs on it", store_names(filesystem)),
-        ));
+        let stores = store_names(filesystem);
+        facts.push("store", format!("{stores} runs on it"));
     }
     if let Some(missing) = missing_consent(filesystem, request) {
-        rows.push(row("needs", missing));
+        facts.push("needs", missing);
     }
     for note in &plan.verdict.notes {
-        rows.push(row("note", note));
+        facts.push("note", note);
     }
 }
 

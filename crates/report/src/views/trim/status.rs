@@ -1,10 +1,10 @@
 //! Pages of `--status` and `--cancel`: progress of passes, and results of cancel requests.
 
 use crate::trim::command_text;
+use crate::views::phrases::ago;
 use jiff::Timestamp;
-use page::{Block, List, Page, Section, Tone};
+use page::{Facts, List, Page, Section};
 use std::fmt::Write as _;
-use std::time::Duration;
 use trim::resume::ResumeCommand;
 use trim::status::{CancelOutcome, Cancelled, PassState, PassStatus};
 use units::{bytes, count};
@@ -17,11 +17,7 @@ pub fn status(
     resume: &ResumeCommand,
     now: Timestamp,
 ) -> Page {
-    let mut page = Page {
-        title: "trimtab trim: status".to_owned(),
-        tone: Tone::Strong,
-        ..Page::default()
-    };
+    let mut page = Page::new("trimtab trim: status", "");
     match passes {
         [] if is_complete => {
             "no pass is running, and none can be resumed".clone_into(&mut page.lead);
@@ -29,14 +25,14 @@ pub fn status(
         [] => "no pass could be read".clone_into(&mut page.lead),
         [status] => {
             page.lead = format!("{}: {}", status.mount_point, state(status, now));
-            page.push(Block::Facts(facts(status, resume, now)));
+            page.push(facts(status, resume, now));
         }
         all => {
             page.lead = counted(all);
             for status in all {
                 let mut section = Section::new(&status.mount_point);
                 section.aside = state(status, now);
-                section.push(Block::Facts(facts(status, resume, now)));
+                section.push(facts(status, resume, now));
                 page.push(section);
             }
         }
@@ -75,39 +71,30 @@ fn count_passes(number: usize) -> String {
     units::count::counted(number, "pass", "passes")
 }
 
-fn ago(at: Timestamp, now: Timestamp) -> String {
-    let passed = Duration::try_from(now.duration_since(at)).unwrap_or_default();
-    format!(
-        "{} ago",
-        units::duration(Duration::from_secs(passed.as_secs()))
-    )
-}
-
 fn state(status: &PassStatus, now: Timestamp) -> String {
+    let updated = || ago(status.updated_at, now);
     match &status.state {
         PassState::Running {
             pid,
             waits_for_window: true,
         } => format!("running, process {pid}, which waits for its window"),
         PassState::Running { pid, .. } => format!("running, process {pid}"),
-        PassState::Stopped { reason } => {
-            format!("stopped {}: {reason}", ago(status.updated_at, now))
+        PassState::Stopped { reason } => format!("stopped {}: {reason}", updated()),
+        PassState::Interrupted => {
+            format!("interrupted {} (killed, or the host went down)", updated())
         }
-        PassState::Interrupted => format!(
-            "interrupted {} (killed, or the host went down)",
-            ago(status.updated_at, now)
-        ),
-        PassState::Unknown => format!(
-            "state unknown, last written {}: its lock cannot be read",
-            ago(status.updated_at, now)
-        ),
+        PassState::Unknown => {
+            format!(
+                "state unknown, last written {}: its lock cannot be read",
+                updated()
+            )
+        }
     }
 }
 
-fn facts(status: &PassStatus, resume: &ResumeCommand, now: Timestamp) -> Vec<(String, String)> {
-    let mut rows = Vec::new();
-    let mut row = |label: &str, text: String| rows.push((label.to_owned(), text));
-    row("visited", visited(status));
+fn facts(status: &PassStatus, resume: &ResumeCommand, now: Timestamp) -> Facts {
+    let mut facts = Facts::default();
+    facts.push("visited", visited(status));
     let mut time = format!(
         "began {}, {} of work",
         ago(status.started_at, now),
@@ -116,23 +103,23 @@ fn facts(status: &PassStatus, resume: &ResumeCommand, now: Timestamp) -> Vec<(St
     if let Some(per_s) = status.visited_bytes_per_s() {
         let _ = write!(time, ", {}", units::bytes_per_s(per_s));
     }
-    row("time", time);
+    facts.push("time", time);
     if status.is_running() {
         if let Some(left) = status.left() {
-            row("left", units::duration(left));
+            facts.push("left", units::duration(left));
         }
         if let Some(remark) = &status.remark {
-            row("now", remark.clone());
+            facts.push("now", remark);
         }
         let cancel = resume.cancel(&status.mount_point);
-        row("to end it", command_text(&cancel));
+        facts.push("to end it", command_text(&cancel));
     } else if status.state != PassState::Unknown {
         let resumed = resume.resume_unknown(&status.mount_point);
-        row("to resume", command_text(&resumed));
+        facts.push("to resume", command_text(&resumed));
         let cancel = resume.cancel(&status.mount_point);
-        row("to forget", command_text(&cancel));
+        facts.push("to forget", command_text(&cancel));
     }
-    rows
+    facts
 }
 
 fn visited(status: &PassStatus) -> String {
@@ -173,10 +160,7 @@ pub fn cancelled(requests: &[Cancelled]) -> Page {
         page.lead = items.remove(0);
     } else {
         page.lead = format!("{} to cancel.", count(items.len(), "request"));
-        page.push(List {
-            title: String::new(),
-            items,
-        });
+        page.push(List::new("", items));
     }
     page
 }
@@ -185,7 +169,7 @@ pub fn cancelled(requests: &[Cancelled]) -> Page {
 mod tests {
     use super::*;
     use crate::trim::lines;
-    use page::Terminal;
+    use page::{Block, Terminal};
     use std::collections::BTreeMap;
 
     fn one(state: PassState) -> PassStatus {

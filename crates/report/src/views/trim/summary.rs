@@ -1,10 +1,10 @@
 //! Page of a trim's summary: what was freed at each layer, how long it took, the latency of reads
 //! meanwhile, and how a stopped pass is resumed.
 
-use crate::trim::PassEnd;
-use crate::trim::command_text;
+use crate::trim::{PassEnd, command_text};
 use crate::views::finding;
-use page::{Block, Level, Page, Section, Tone};
+use crate::views::phrases::{self, grouped};
+use page::{Block, Facts, Level, Page, Section, Tone};
 use trim::account::Swallowed;
 use trim::pace::QuietLevel;
 use trim::pass::Ended;
@@ -14,10 +14,7 @@ use units::{bytes, count, list};
 
 /// Builds the page of the ends of all passes of a run, in order.
 pub fn summary(ends: &[PassEnd]) -> Page {
-    let mut page = Page {
-        title: "trimtab trim: summary".to_owned(),
-        ..Page::default()
-    };
+    let mut page = Page::new("trimtab trim: summary", "");
     if let [end] = ends {
         page.lead = format!("{}: {}", end.mount_point(), outcome(end));
         page.tone = tone(end);
@@ -76,44 +73,34 @@ fn outcome(end: &PassEnd) -> String {
     }
 }
 
-type Rows = Vec<(String, String)>;
-
-fn row(label: &str, text: impl Into<String>) -> (String, String) {
-    (label.to_owned(), text.into())
-}
-
 fn blocks(end: &PassEnd) -> Vec<Block> {
     match end {
         PassEnd::Ended { summary, resume } => of_pass(summary, resume),
         PassEnd::NotBegun { hints, .. } if hints.is_empty() => Vec::new(),
-        PassEnd::NotBegun { hints, .. } => {
-            vec![Block::Facts(
-                hints.iter().map(|hint| row("hint", hint)).collect(),
-            )]
-        }
+        PassEnd::NotBegun { hints, .. } => vec![phrases::hints(hints).into()],
     }
 }
 
 fn of_pass(summary: &PassSummary, resume: &CommandLine) -> Vec<Block> {
     let ended = &summary.outcome.ended;
     let mut blocks = Vec::new();
-    let mut rows = if summary.has_figures() {
+    let mut facts = if summary.has_figures() {
         figures(summary)
     } else {
-        Vec::new()
+        Facts::default()
     };
     if matches!(ended, Ended::Swallowed(_)) && summary.findings.is_empty() {
-        rows.push(row(
+        facts.push(
             "why",
             "no rule knows this stack: look at the settings of the layer that takes discards and \
              passes none on; `trimtab check -v` draws it",
-        ));
+        );
     }
     if ended.is_resumable() {
-        rows.push(row("to resume", command_text(resume)));
+        facts.push("to resume", command_text(resume));
     }
-    if !rows.is_empty() {
-        blocks.push(Block::Facts(rows));
+    if !facts.is_empty() {
+        blocks.push(facts.into());
     }
     blocks.extend(
         summary
@@ -124,10 +111,10 @@ fn of_pass(summary: &PassSummary, resume: &CommandLine) -> Vec<Block> {
     blocks
 }
 
-fn figures(summary: &PassSummary) -> Rows {
+fn figures(summary: &PassSummary) -> Facts {
     let (outcome, earlier) = (&summary.outcome, &summary.earlier);
     let progress = &outcome.progress;
-    let mut rows = Rows::new();
+    let mut facts = Facts::default();
     // What the drive does with a discard is not counted anywhere, so do not call it freed.
     let label = if outcome.measurable {
         "discarded"
@@ -141,7 +128,7 @@ fn figures(summary: &PassSummary) -> Rows {
              mounted again (needed only if a layer below dropped those discards)",
         );
     }
-    rows.push(row(label, freed));
+    facts.push(label, freed);
     let before = if earlier.visited_bytes > 0 {
         format!(
             ", {} of it in earlier sessions",
@@ -150,31 +137,27 @@ fn figures(summary: &PassSummary) -> Rows {
     } else {
         String::new()
     };
-    rows.push(row("visited", format!("{}{before}", visited(summary))));
+    facts.push("visited", format!("{}{before}", visited(summary)));
     let session = if summary.is_resumed {
         "in this session "
     } else {
         ""
     };
-    rows.push(row(
-        "took",
-        format!(
-            "{session}{}, {} of it measuring before; {}, {} visited",
-            units::duration(progress.active),
-            units::duration(summary.session_measuring()),
-            count(summary.session_steps(), "step"),
-            units::bytes_per_s(summary.visited_bytes_per_s())
-        ),
-    ));
+    let took = format!(
+        "{session}{}, {} of it measuring before; {}, {} visited",
+        units::duration(progress.active),
+        units::duration(summary.session_measuring()),
+        count(summary.session_steps(), "step"),
+        units::bytes_per_s(summary.visited_bytes_per_s())
+    );
+    facts.push("took", took);
     if summary.is_resumed {
-        rows.push(row(
-            "in all",
-            format!(
-                "{}, {}; what was discarded and visited is that of all sessions",
-                units::duration(summary.active_in_all()),
-                count(progress.steps, "step")
-            ),
-        ));
+        let in_all = format!(
+            "{}, {}; what was discarded and visited is that of all sessions",
+            units::duration(summary.active_in_all()),
+            count(progress.steps, "step")
+        );
+        facts.push("in all", in_all);
     }
     for (label, quiet) in &outcome.quiet {
         let during = progress
@@ -182,7 +165,7 @@ fn figures(summary: &PassSummary) -> Rows {
             .iter()
             .find(|(known, _)| known == label)
             .map(|(_, level)| level);
-        rows.push(row("latency", latency(label, quiet, during)));
+        facts.push("latency", latency(label, quiet, during));
     }
     if !outcome.longest_step.is_zero() {
         let locked = if outcome.locks_whole_steps {
@@ -190,15 +173,10 @@ fn figures(summary: &PassSummary) -> Rows {
         } else {
             "one free extent after the other was locked meanwhile"
         };
-        rows.push(row(
-            "one step",
-            format!(
-                "took {} at most; {locked}",
-                units::duration(outcome.longest_step)
-            ),
-        ));
+        let longest = units::duration(outcome.longest_step);
+        facts.push("one step", format!("took {longest} at most; {locked}"));
     }
-    rows
+    facts
 }
 
 /// Formats the visited bytes. A complete pass has visited everything, whatever the figures: free
@@ -240,17 +218,8 @@ fn discarded(summary: &PassSummary) -> String {
             "not measurable on this kernel: it counts no discards (4.18 and later do)".to_owned()
         };
     }
-    let mut groups: Vec<(Option<u64>, Vec<&str>)> = Vec::new();
-    for layer in &summary.layers {
-        let name = layer.device.as_str();
-        match groups
-            .iter_mut()
-            .find(|(known, _)| *known == layer.discarded_bytes)
-        {
-            Some((_, names)) => names.push(name),
-            None => groups.push((layer.discarded_bytes, vec![name])),
-        }
-    }
+    let layers = summary.layers.iter();
+    let groups = grouped(layers.map(|layer| (layer.discarded_bytes, &layer.device)));
     let mut of = format!(" of {} free", bytes(outcome.progress.free_bytes));
     let clauses: Vec<String> = groups
         .iter()

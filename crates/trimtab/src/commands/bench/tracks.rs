@@ -20,15 +20,11 @@ pub(super) fn run(arguments: &Tracks) -> Result<ExitCode, CommandError> {
 }
 
 fn list() -> String {
-    let page = page::Page {
-        blocks: vec![page::Block::Facts(
-            BUILT_IN
-                .into_iter()
-                .map(|track| (track.name.to_owned(), track.about().to_owned()))
-                .collect(),
-        )],
-        ..page::Page::default()
-    };
+    let mut page = page::Page::default();
+    let tracks = BUILT_IN
+        .into_iter()
+        .map(|track| (track.name, track.about()));
+    page.push(page::Facts::of(tracks));
     page::terminal(&page, &crate::answer::OutputArgs::default().terminal())
 }
 

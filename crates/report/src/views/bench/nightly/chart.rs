@@ -5,7 +5,7 @@ use bench::nightly::{Metric, Outcome, Sample};
 use explain::verdict::{SeriesVerdict, Verdict};
 use facts::series::Better;
 use jiff::Timestamp;
-use page::chart::{Annotation, Axis, Curve, Format, LineChart, Runs, Scale};
+use page::chart::{Annotation, Axis, Curve, Format, LineChart, Scale, Spans};
 
 /// Maximum number of values that are drawn and listed one by one: more than a chart can resolve.
 const POINTS_MAX: usize = 1_000;
@@ -142,13 +142,9 @@ fn runs(nightly: &Nightly, verdict: &Verdict) -> Vec<Runs> {
     own.into_iter()
         .chain(general)
         .take(JOBS_MAX)
-        .map(|job| Runs {
-            name: job.name.clone(),
-            spans: job
-                .runs
-                .iter()
-                .map(|run| (x(run.from), x(run.to)))
-                .collect(),
+        .map(|job| {
+            let runs = job.runs.iter();
+            Spans::new(&job.name, runs.map(|run| (x(run.from), x(run.to))))
         })
         .collect()
 }
