@@ -9,6 +9,7 @@
 use crate::by_host::ByHost;
 use crate::check::{CheckReport, CheckedHost, Counts, Suppressed, distribution};
 use crate::coverage::Coverage;
+use crate::sarif::fnv1a_64;
 use crate::views::cluster;
 use facts::{Cluster, Finding, Severity, Skipped};
 use jiff::Timestamp;
@@ -89,10 +90,8 @@ pub fn actions<E>(
             by_host: &by_host,
             suppressed: suppressed(None, true),
         };
-        let findings = report.findings.iter();
-        let findings: Vec<&Finding> = findings
-            .filter(|finding| finding.cluster.is_some())
-            .collect();
+        let mut findings: Vec<&Finding> = report.findings.iter().collect();
+        findings.retain(|finding| finding.cluster.is_some());
         let coverage = by_host.coverage_of_cluster();
         let document = place.document(report, &findings, coverage);
         lines.update(HOSTS_INDEX, &place.id, &document, None)?;
@@ -272,9 +271,7 @@ fn id_of(kind: &str, name: &str) -> String {
     if name.len() <= NAME_BYTES_MAX {
         return format!("{kind}:{name}");
     }
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
+    let hash = fnv1a_64(name.bytes());
     let cut = name.floor_char_boundary(NAME_BYTES_MAX);
     format!("{kind}:{}~{hash:016x}", &name[..cut])
 }

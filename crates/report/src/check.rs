@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rules::Meetings;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 use units::{count, list};
@@ -82,11 +82,12 @@ pub struct RuleInfo {
 }
 
 /// A finding that the configuration accepts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "SuppressedRow")]
 pub struct Suppressed {
     /// The finding.
     pub finding: Finding,
-    /// Why it is accepted here.
+    /// Why it is accepted.
     pub reason: String,
 }
 
@@ -131,6 +132,11 @@ impl<'a> CheckReport<'a> {
     /// Returns the host if exactly one was checked, else an empty one.
     pub(crate) fn host_or_none(&self) -> &'a Host {
         self.only_host().map_or(&NO_HOST, |checked| checked.host)
+    }
+
+    /// Returns the severity of the worst finding.
+    pub(crate) fn worst(&self) -> Option<Severity> {
+        self.findings.iter().map(|finding| finding.severity).max()
     }
 
     /// Counts findings by severity; suppressed ones do not count.
@@ -413,24 +419,11 @@ pub(crate) fn distribution(platform: &Platform) -> Option<String> {
     }
 }
 
-/// Order of findings in every format: most severe first, then by rule and subject.
-pub(crate) fn by_severity(a: &Finding, b: &Finding) -> Ordering {
-    (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject))
-}
-
-/// Returns the word for a severity in human-readable formats: an `info` is a note.
-pub(crate) fn severity_word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Info => "note",
-    }
-}
-
-/// Returns whether an undo is a bare command of one or more lines, which must not be wrapped. Prose
-/// starts with a capital letter or ends with a full stop.
-pub(crate) fn is_command(undo: &str) -> bool {
-    !undo.ends_with('.') && !undo.starts_with(char::is_uppercase)
+/// Returns findings in the order of every format: most severe first, then by rule and subject.
+pub(crate) fn sorted<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Vec<&'f Finding> {
+    let mut findings: Vec<&Finding> = findings.into_iter().collect();
+    findings.sort_by_key(|finding| (Reverse(finding.severity), &finding.rule, &finding.subject));
+    findings
 }
 
 #[cfg(test)]
@@ -587,14 +580,5 @@ mod tests {
         assert_eq!(named("arch", None, Some("Arch Linux")), "Arch Linux");
         assert_eq!(named("nixos", Some("23.11"), None), "nixos 23.11");
         assert_eq!(distribution(&Platform::default()), None);
-    }
-
-    #[test]
-    fn prose_and_commands_are_distinguished() {
-        assert!(is_command("cryptsetup refresh --persistent c0"));
-        assert!(is_command("/sbin/fstrim -v /"));
-        assert!(is_command("mv a b &&\nmv c d"));
-        assert!(!is_command("Remove the line again"));
-        assert!(!is_command("remove the line again."));
     }
 }

@@ -1,7 +1,7 @@
 //! JSON document of `trimtab check --format json`, schema `trimtab.check/1`.
 
 use crate::by_host::ByHost;
-use crate::check::{CheckAnswer, CheckReport, CheckedHost, Counts, by_severity};
+use crate::check::{CheckAnswer, CheckReport, CheckedHost, Counts, Suppressed, sorted};
 use crate::coverage::Coverage;
 use crate::envelope::{Answer, Envelope};
 use crate::views::groups::{Filesystems, Key};
@@ -25,7 +25,7 @@ pub struct CheckResult<'a> {
     /// Findings, most severe first.
     pub findings: Vec<&'a Finding>,
     /// Findings that the configuration accepts.
-    pub suppressed: Vec<SuppressedRow<'a>>,
+    pub suppressed: &'a [Suppressed],
     /// Number of findings by severity; suppressed ones do not count.
     pub counts: Counts,
     /// What the check comes to.
@@ -90,15 +90,6 @@ pub struct HostRow<'a> {
     pub stores: Vec<StoreRow<'a>>,
     /// Its mounts.
     pub mounts: Vec<MountRow<'a>>,
-}
-
-/// A finding that the configuration accepts.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct SuppressedRow<'a> {
-    /// The finding.
-    pub finding: &'a Finding,
-    /// Why it is accepted.
-    pub reason: &'a str,
 }
 
 /// A cluster.
@@ -232,8 +223,7 @@ impl<'a> CheckResult<'a> {
     /// Builds the document of a report.
     pub fn envelope(report: &'a CheckReport<'a>) -> Envelope<Self> {
         let host = report.host_or_none();
-        let mut findings: Vec<&Finding> = report.findings.iter().collect();
-        findings.sort_by(|a, b| by_severity(a, b));
+        let findings = sorted(report.findings);
         let (mounts, mut without_stack) = mounts(host, &findings);
         let mut hosts = Vec::new();
         if report.hosts.len() > 1 {
@@ -252,14 +242,7 @@ impl<'a> CheckResult<'a> {
         }
         let result = Self {
             findings,
-            suppressed: report
-                .suppressed
-                .iter()
-                .map(|suppressed| SuppressedRow {
-                    finding: &suppressed.finding,
-                    reason: &suppressed.reason,
-                })
-                .collect(),
+            suppressed: report.suppressed,
             counts: report.counts(),
             answer: report.answer(),
             coverage: report.coverage(),
@@ -311,8 +294,7 @@ impl<'a> HostRow<'a> {
     /// Returns a host, and the number of its mounts whose stack is left out.
     fn of(by_host: &ByHost<'_, 'a>, checked: &'a CheckedHost<'a>) -> (Self, usize) {
         let host = checked.host;
-        let mut findings = by_host.findings(&checked.name).to_vec();
-        findings.sort_by(|a, b| by_severity(a, b));
+        let findings = sorted(by_host.findings(&checked.name).iter().copied());
         let (mounts, without_stack) = mounts(host, &findings);
         let row = Self {
             name: &checked.name,

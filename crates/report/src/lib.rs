@@ -31,8 +31,7 @@ pub use bulk::bulk;
 pub use check::{CheckAnswer, CheckReport, CheckedHost, Counts, RuleInfo, Suppressed};
 pub use coverage::Coverage;
 pub use document::{
-    CheckResult, ClusterRow, DiscardRow, HostRow, LayerRow, MeetingRow, MountRow, StoreRow,
-    SuppressedRow, json,
+    CheckResult, ClusterRow, DiscardRow, HostRow, LayerRow, MeetingRow, MountRow, StoreRow, json,
 };
 pub use envelope::{Answer, Envelope, schema_of};
 pub use explain::{ExplainReport, ExplainResult};

@@ -1,8 +1,9 @@
 //! Nagios plugin output: one line with performance data, then long output. Format: Monitoring
 //! Plugins Development Guidelines, "Plugin Output for Nagios".
 
-use crate::check::{CheckReport, by_severity, severity_word};
+use crate::check::{CheckReport, sorted};
 use crate::shared::{self, HOSTS_MIN};
+use crate::views::finding::severity_word;
 use facts::{Finding, Severity};
 use std::fmt::Write as _;
 use units::count;
@@ -47,8 +48,7 @@ impl NagiosStatus {
 
 /// Returns the Nagios state of a report.
 pub fn nagios_status(report: &CheckReport<'_>) -> NagiosStatus {
-    let worst = report.findings.iter().map(|finding| finding.severity).max();
-    match worst {
+    match report.worst() {
         Some(Severity::Error) => NagiosStatus::Critical,
         Some(Severity::Warning) => NagiosStatus::Warning,
         _ if report.coverage().is_mostly_blind() => NagiosStatus::Unknown,
@@ -60,9 +60,7 @@ pub fn nagios_status(report: &CheckReport<'_>) -> NagiosStatus {
 pub fn nagios(report: &CheckReport<'_>) -> String {
     let status = nagios_status(report);
     let counts = report.counts();
-    let mut findings: Vec<&Finding> = report.findings.iter().collect();
-    findings.sort_by(|a, b| by_severity(a, b));
-
+    let findings = sorted(report.findings);
     let mut said: Vec<String> = [(counts.error, "error"), (counts.warning, "warning")]
         .into_iter()
         .filter(|(number, _)| *number > 0)
@@ -86,13 +84,14 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
     let groups = shared::groups(report.findings);
     // What each finding is about; of many hosts, those of one kind together.
     let all: Vec<(&Finding, String)> = if report.hosts.len() < HOSTS_MIN {
+        let findings = findings.into_iter();
         findings
-            .iter()
-            .map(|finding| (*finding, subject(finding)))
+            .map(|finding| (finding, subject(finding)))
             .collect()
     } else {
-        let of_clusters = findings.iter().filter(|finding| finding.cluster.is_some());
-        let of_clusters = of_clusters.map(|finding| (*finding, subject(finding)));
+        let of_clusters = findings.into_iter();
+        let of_clusters = of_clusters.filter(|finding| finding.cluster.is_some());
+        let of_clusters = of_clusters.map(|finding| (finding, subject(finding)));
         let of_hosts = groups.iter().map(|group| {
             let about = match group.hosts.as_slice() {
                 [only] => format!("{only}:{}", group.first.subject),

@@ -1,11 +1,13 @@
 //! SARIF 2.1.0 (OASIS Standard, with Errata 01), for code-scanning services and ticket systems.
 
-use crate::check::{CheckAnswer, CheckReport, RuleInfo, by_severity};
+use crate::check::{CheckAnswer, CheckReport, RuleInfo, sorted};
 use crate::envelope::to_json;
-use facts::{Evidence, Finding, Severity};
+use crate::views::finding::severity_word;
+use facts::{Evidence, Finding};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use units::escape::percent_encoded;
 
 const SCHEMA_URI: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -16,18 +18,13 @@ const FINGERPRINT: &str = "trimtabRuleSubject/v1";
 
 /// Renders a report as a SARIF log with one run.
 pub fn sarif(report: &CheckReport<'_>) -> String {
-    let mut findings: Vec<(&Finding, Option<&str>)> = report
-        .findings
-        .iter()
+    let found = sorted(report.findings).into_iter();
+    let accepted = report.suppressed.iter();
+    let accepted = accepted.map(|one| (&one.finding, Some(one.reason.as_str())));
+    let findings: Vec<(&Finding, Option<&str>)> = found
         .map(|finding| (finding, None))
+        .chain(accepted)
         .collect();
-    findings.sort_by(|a, b| by_severity(a.0, b.0));
-    findings.extend(
-        report
-            .suppressed
-            .iter()
-            .map(|suppressed| (&suppressed.finding, Some(suppressed.reason.as_str()))),
-    );
     let rules = Rules::of(report, findings.iter().map(|(finding, _)| *finding));
     let results: Vec<Value> = findings
         .iter()
@@ -88,21 +85,15 @@ impl Rules {
                 None => json!({"id": id}),
             })
             .collect();
-        let index = ids
-            .into_iter()
-            .enumerate()
-            .map(|(index, id)| (id.to_owned(), index))
-            .collect();
-        Self { descriptors, index }
+        let index = (0..).zip(ids).map(|(index, id)| (id.to_owned(), index));
+        Self {
+            descriptors,
+            index: index.collect(),
+        }
     }
 }
 
 fn result(finding: &Finding, accepted: Option<&str>, rules: &Rules) -> Value {
-    let level = match finding.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Info => "note",
-    };
     let message = if finding.why.is_empty() {
         finding.title.clone()
     } else {
@@ -129,7 +120,7 @@ fn result(finding: &Finding, accepted: Option<&str>, rules: &Rules) -> Value {
         .collect();
     let mut result = json!({
         "ruleId": finding.rule,
-        "level": level,
+        "level": severity_word(finding.severity),
         "message": {"text": literal(&message)},
         "locations": [location],
         "relatedLocations": related,
@@ -168,27 +159,21 @@ fn literal(text: &str) -> String {
 /// Returns the subject, the mount point and device if they differ from it, the cluster, and the host
 /// if several were checked.
 fn logical_locations(finding: &Finding) -> Value {
-    let mut names = vec![(finding.subject.clone(), "subject")];
-    if let Some(mount_point) = &finding.mount_point
-        && *mount_point != finding.subject
-    {
-        names.push((mount_point.clone(), "mount point"));
-    }
-    if let Some(device) = &finding.device {
-        let path = format!("/dev/{device}");
-        if path != finding.subject {
-            names.push((path, "device"));
-        }
-    }
-    if let Some(cluster) = &finding.cluster {
-        names.push((cluster.clone(), "cluster"));
-    }
-    if let Some(host) = &finding.host {
-        names.push((host.clone(), "host"));
-    }
+    let differs = |name: &String| *name != finding.subject;
+    let device = finding
+        .device
+        .as_ref()
+        .map(|device| format!("/dev/{device}"));
+    let names = [
+        (Some(finding.subject.clone()), "subject"),
+        (finding.mount_point.clone().filter(differs), "mount point"),
+        (device.filter(differs), "device"),
+        (finding.cluster.clone(), "cluster"),
+        (finding.host.clone(), "host"),
+    ];
     names
         .into_iter()
-        .map(|(name, kind)| json!({"fullyQualifiedName": name, "kind": kind}))
+        .filter_map(|(name, kind)| Some(json!({"fullyQualifiedName": name?, "kind": kind})))
         .collect()
 }
 
@@ -227,20 +212,6 @@ fn file_of(source: &str) -> Option<(&str, Option<u64>)> {
     is_file.then_some((path, line))
 }
 
-/// Encodes a path as a relative URI reference: all but unreserved characters and slashes are
-/// percent-encoded (RFC 3986, sections 2.1 and 2.3).
-fn percent_encoded(path: &str) -> String {
-    let mut uri = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            let _ = write!(uri, "%{byte:02X}");
-        }
-    }
-    uri
-}
-
 /// Returns a fingerprint that is the same for the same rule and subject in every run and version:
 /// FNV-1a, 64 bits, of the rule's ID, a NUL, and the subject, in 16 hexadecimal digits (Fowler,
 /// Noll, Vo; RFC 9923). Nodes of two clusters may have the same name, so for those a NUL and the
@@ -256,7 +227,7 @@ fn fingerprint(finding: &Finding) -> String {
     format!("{:016x}", fnv1a_64(bytes))
 }
 
-fn fnv1a_64(bytes: impl Iterator<Item = u8>) -> u64 {
+pub(crate) fn fnv1a_64(bytes: impl Iterator<Item = u8>) -> u64 {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
     bytes.fold(OFFSET_BASIS, |hash, byte| {

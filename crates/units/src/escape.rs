@@ -45,6 +45,20 @@ pub fn escape_json(json: &str) -> String {
     safe
 }
 
+/// Encodes a path as a relative URI reference: all but unreserved characters and slashes are
+/// percent-encoded (RFC 3986, sections 2.1 and 2.3).
+pub fn percent_encoded(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            let _ = write!(uri, "%{byte:02X}");
+        }
+    }
+    uri
+}
+
 /// Control characters (Cc), line and paragraph separators, and the format characters (Cf) that hide
 /// or reorder text ("Trojan source", CVE-2021-42574).
 fn is_unsafe(c: char) -> bool {

@@ -3,6 +3,7 @@
 use super::text::{escaped, words};
 use crate::block::{Align, Cell, Table};
 use std::fmt::Write as _;
+use units::escape::percent_encoded;
 
 /// Renders a table. Roles are explicit because rows that a narrow screen stacks lose their implicit ones;
 /// cells carry the name of their column for the same reason.
@@ -77,15 +78,7 @@ fn cell_words(cell: &Cell) -> String {
 
 /// Returns the URL of a file below the folder of the page: whatever its name is, no other scheme or host.
 fn relative(path: &str) -> String {
-    let mut out = String::from("./");
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
+    format!("./{}", percent_encoded(path))
 }
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
 //! Page of `trimtab check`: the verdict, the filesystems with their stacks and findings, skipped
 //! checks, and the verdict once more at the end of a long output.
 
-use super::finding::{evidence, fix, level, prose};
+use super::finding::{evidence, fix, level, prose, severity_word};
 use super::fleet::{self, Fleet};
 use super::groups::{Group, Groups, describe_store};
 use super::{cluster, stack};
 use crate::by_host::ByHost;
 use crate::check::{
-    CheckReport, CheckedHost, Counts, Suppressed, by_severity, describe_absence, describe_findings,
-    severity_word,
+    CheckReport, CheckedHost, Counts, Suppressed, describe_absence, describe_findings, sorted,
 };
 use crate::shared::{self, HOSTS_MIN, Shared};
 use facts::{Finding, Remedy, Severity, Skipped};
@@ -41,7 +40,9 @@ pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
         page: Page {
             title: format!("trimtab check: {}", report.name()),
             lead: report.verdict(),
-            tone: worst(report).map_or(Tone::Strong, |severity| Tone::Level(level(severity))),
+            tone: report
+                .worst()
+                .map_or(Tone::Strong, |severity| Tone::Level(level(severity))),
             about: vec![origin(report, detail)],
             cautions: report.warnings.to_vec(),
             blocks: Vec::new(),
@@ -90,10 +91,6 @@ fn on_host(host: Option<&str>, what: &str) -> String {
     host.map_or_else(|| what.to_owned(), |host| format!("{host}: {what}"))
 }
 
-fn worst(report: &CheckReport<'_>) -> Option<Severity> {
-    report.findings.iter().map(|finding| finding.severity).max()
-}
-
 fn origin(report: &CheckReport<'_>, detail: Detail) -> String {
     let mut origin = report.origin();
     if detail.verbose
@@ -126,13 +123,11 @@ struct View<'r, 'a> {
 impl<'a> View<'_, 'a> {
     /// Adds a table of all findings, the worst first.
     fn summary(&mut self) {
-        let mut findings: Vec<&Finding> = self.report.findings.iter().collect();
-        if findings.is_empty() {
+        if self.report.findings.is_empty() {
             return;
         }
-        findings.sort_by(|a, b| by_severity(a, b));
         let mut table = Table::new(&["<severity", "<rule", "<subject", "<finding"]);
-        for finding in findings {
+        for finding in sorted(self.report.findings) {
             let subject = on_host(finding.host.as_deref(), &finding.subject);
             table.row([
                 severity_word(finding.severity),
@@ -146,12 +141,8 @@ impl<'a> View<'_, 'a> {
 
     fn clusters(&mut self) {
         let known = self.report.cluster;
-        let findings = self.report.findings.iter();
-        let mut findings: Vec<&Finding> = findings
-            .filter(|finding| finding.cluster.is_some())
-            .collect();
-        findings.sort_by(|a, b| by_severity(a, b));
-        for (name, about, findings) in cluster::sections(known, &findings) {
+        let findings = sorted(self.report.findings);
+        for (name, about, findings) in cluster::sections(known, findings) {
             let title = format!("cluster {name}");
             let mut section = Section::new(&title);
             section.aside = about;

@@ -1,7 +1,8 @@
 //! Descriptions of a cluster.
 
+use super::phrases::grouped;
 use facts::{Cluster, Finding};
-use units::{count, grouped, list};
+use units::{count, list};
 
 /// Returns its name, or its address if the name is unknown.
 pub(crate) fn name(cluster: &Cluster) -> &str {
@@ -40,36 +41,23 @@ pub(crate) fn scope(cluster: &Cluster) -> Vec<String> {
     let indices = match &cluster.indices {
         Some(indices) => format!(
             "{} indices ({} closed)",
-            grouped(indices.open.saturating_add(indices.closed)),
-            grouped(indices.closed)
+            units::grouped(indices.open.saturating_add(indices.closed)),
+            units::grouped(indices.closed)
         ),
         None => "unknown indices".to_owned(),
     };
     vec![nodes, shards, indices]
 }
 
-/// Groups findings about clusters by the cluster's name, in the order of the findings.
-pub(crate) fn by_cluster<'a>(findings: &[&'a Finding]) -> Vec<(&'a str, Vec<&'a Finding>)> {
-    let mut groups: Vec<(&str, Vec<&Finding>)> = Vec::new();
-    for finding in findings {
-        let Some(name) = finding.cluster.as_deref() else {
-            continue;
-        };
-        match groups.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, group)) => group.push(finding),
-            None => groups.push((name, vec![finding])),
-        }
-    }
-    groups
-}
-
 /// Returns the sections of a report: heading, description of the cluster, its findings. The checked
 /// cluster has a section even without findings.
 pub(crate) fn sections<'a>(
     cluster: Option<&Cluster>,
-    findings: &[&'a Finding],
+    findings: Vec<&'a Finding>,
 ) -> Vec<(String, String, Vec<&'a Finding>)> {
-    let mut sections: Vec<(String, String, Vec<&'a Finding>)> = by_cluster(findings)
+    let findings = findings.into_iter();
+    let named = findings.filter_map(|finding| Some((finding.cluster.as_deref()?, finding)));
+    let mut sections: Vec<(String, String, Vec<&'a Finding>)> = grouped(named)
         .into_iter()
         .map(|(name, group)| (name.to_owned(), String::new(), group))
         .collect();

@@ -1,6 +1,5 @@
 //! Converts findings for display.
 
-use crate::check::is_command;
 use facts::{Finding, Remedy, Severity};
 use page::{Evidence, Fix, Level};
 
@@ -15,6 +14,11 @@ pub(crate) fn in_full(finding: &Finding) -> page::Finding {
         fixes: finding.remedy.iter().map(fix).collect(),
         evidence: evidence(finding),
     }
+}
+
+/// Returns the word for a severity in human-readable formats: an `info` is a note.
+pub(crate) fn severity_word(severity: Severity) -> &'static str {
+    level(severity).word()
 }
 
 pub(crate) fn level(severity: Severity) -> Level {
@@ -57,4 +61,24 @@ pub(crate) fn prose(text: &str) -> String {
         .filter(|line| !line.is_empty())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Returns whether an undo is a bare command of one or more lines, which must not be wrapped. Prose
+/// starts with a capital letter or ends with a full stop.
+fn is_command(undo: &str) -> bool {
+    !undo.ends_with('.') && !undo.starts_with(char::is_uppercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_and_commands_are_distinguished() {
+        assert!(is_command("cryptsetup refresh --persistent c0"));
+        assert!(is_command("/sbin/fstrim -v /"));
+        assert!(is_command("mv a b &&\nmv c d"));
+        assert!(!is_command("Remove the line again"));
+        assert!(!is_command("remove the line again."));
+    }
 }

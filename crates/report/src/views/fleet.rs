@@ -1,7 +1,8 @@
 //! Many hosts in one answer: what most of them share, once; which hosts are alike; then what differs.
 
+use super::finding::severity_word;
 use crate::by_host::ByHost;
-use crate::check::{CheckReport, severity_word};
+use crate::check::CheckReport;
 use crate::shared::Shared;
 use facts::Severity;
 use page::{Block, Facts, Section, Table};

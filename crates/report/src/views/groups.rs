@@ -1,6 +1,6 @@
 //! Groups findings by the filesystem that they concern, for the layout of text and Markdown.
 
-use crate::check::by_severity;
+use crate::check::sorted;
 use facts::host::{BlockDevice, DeviceIndex, DeviceNumber, Mount, Store, StoreEngine, StoreState};
 use facts::{Finding, Host, Stack};
 use std::cmp::Reverse;
@@ -110,14 +110,13 @@ impl<'a> Groups<'a> {
             .into_values()
             .partition(|group| !group.findings.is_empty());
         for group in &mut troubled {
-            group.findings.sort_by(|a, b| by_severity(a, b));
+            group.findings = sorted(std::mem::take(&mut group.findings));
         }
-        host_wide.sort_by(|a, b| by_severity(a, b));
         troubled.sort_by(|a, b| a.order().cmp(&b.order()));
         clean.sort_by(|a, b| a.order().cmp(&b.order()));
         Self {
             troubled,
-            host_wide,
+            host_wide: sorted(host_wide),
             clean,
             unplaced: unplaced.map(|(_, store)| store).collect(),
             others: others.len() - others_unread,
