@@ -66,7 +66,7 @@ pub fn actions<E>(
             read_at: checked.host.read_at,
             source: &checked.source,
             unread: &checked.host.skipped,
-            rules: by_host.host_rules(),
+            rules: &by_host.host_rules,
             by_host: &by_host,
             suppressed: suppressed(by_host.place(&checked.name), false),
         };
@@ -86,7 +86,7 @@ pub fn actions<E>(
             read_at: cluster.read_at,
             source: &cluster.endpoint,
             unread: &cluster.skipped,
-            rules: by_host.cluster_rules(),
+            rules: &by_host.cluster_rules,
             by_host: &by_host,
             suppressed: suppressed(None, true),
         };

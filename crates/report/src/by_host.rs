@@ -5,30 +5,7 @@ use facts::{Finding, Host, Skipped};
 use std::collections::{HashMap, HashSet};
 
 /// Values by a host's name; `None` stands for the only host, and for the cluster.
-struct Places<'a, T> {
-    unnamed: T,
-    named: HashMap<&'a str, T>,
-}
-
-impl<'a, T: Default> Places<'a, T> {
-    fn new() -> Self {
-        Self {
-            unnamed: T::default(),
-            named: HashMap::new(),
-        }
-    }
-
-    fn entry(&mut self, place: Option<&'a str>) -> &mut T {
-        match place {
-            Some(name) => self.named.entry(name).or_default(),
-            None => &mut self.unnamed,
-        }
-    }
-
-    fn get(&self, place: Option<&str>) -> Option<&T> {
-        place.map_or(Some(&self.unnamed), |name| self.named.get(name))
-    }
-}
+type Places<'a, T> = HashMap<Option<&'a str>, T>;
 
 /// A report's findings and skipped rules by host.
 pub(crate) struct ByHost<'r, 'a> {
@@ -36,10 +13,10 @@ pub(crate) struct ByHost<'r, 'a> {
     /// Without those about the cluster, in the report's order.
     findings: Places<'a, Vec<&'a Finding>>,
     skipped: Places<'a, HashSet<&'a str>>,
-    /// The rules that ran on hosts.
-    host_rules: Vec<&'a str>,
+    /// The rules that ran on each host.
+    pub host_rules: Vec<&'a str>,
     /// The rules that ran on the cluster.
-    cluster_rules: Vec<&'a str>,
+    pub cluster_rules: Vec<&'a str>,
 }
 
 impl<'r, 'a> ByHost<'r, 'a> {
@@ -55,13 +32,13 @@ impl<'r, 'a> ByHost<'r, 'a> {
         for finding in all_findings {
             if finding.cluster.is_none() {
                 let place = finding.host.as_deref();
-                findings.entry(place).push(finding);
+                findings.entry(place).or_default().push(finding);
             }
         }
         let mut skipped: Places<'_, HashSet<&str>> = Places::new();
         for skip in all_skipped {
             let place = skip.host.as_deref();
-            skipped.entry(place).insert(&skip.what);
+            skipped.entry(place).or_default().insert(&skip.what);
         }
         Self {
             hosts: hosts.collect(),
@@ -72,16 +49,6 @@ impl<'r, 'a> ByHost<'r, 'a> {
         }
     }
 
-    /// The rules that ran on each host.
-    pub fn host_rules(&self) -> &[&'a str] {
-        &self.host_rules
-    }
-
-    /// The rules that ran on the cluster.
-    pub fn cluster_rules(&self) -> &[&'a str] {
-        &self.cluster_rules
-    }
-
     /// Returns a host's name in findings and skipped checks, which only one of several has.
     pub fn place<'n>(&self, name: &'n str) -> Option<&'n str> {
         (self.hosts.len() > 1).then_some(name)
@@ -90,14 +57,14 @@ impl<'r, 'a> ByHost<'r, 'a> {
     /// Returns the findings about a host.
     pub fn findings(&self, name: &str) -> &[&'a Finding] {
         self.findings
-            .get(self.place(name))
+            .get(&self.place(name))
             .map_or(&[], Vec::as_slice)
     }
 
     /// Whether a rule had nothing to look at.
     pub fn is_undecided(&self, place: Option<&str>, rule: &str) -> bool {
         self.skipped
-            .get(place)
+            .get(&place)
             .is_some_and(|skipped| skipped.contains(rule))
     }
 

@@ -240,6 +240,7 @@ impl<'a> CheckResult<'a> {
                 "the stacks of {without_stack} mounts are left out: more than {LAYERS_MAX} layers"
             ));
         }
+        let meetings = report.meetings.meetings.iter();
         let result = Self {
             findings,
             suppressed: report.suppressed,
@@ -254,12 +255,7 @@ impl<'a> CheckResult<'a> {
                 ([], None) => host.read_at,
             },
             hosts,
-            meetings: report
-                .meetings
-                .meetings
-                .iter()
-                .map(MeetingRow::of)
-                .collect(),
+            meetings: meetings.map(MeetingRow::of).collect(),
             cluster: report.cluster.map(ClusterRow::of),
             stores: host.stores.iter().map(StoreRow::of).collect(),
             mounts,
@@ -380,10 +376,10 @@ fn mounts<'a>(host: &'a Host, findings: &[&'a Finding]) -> (Vec<MountRow<'a>>, u
     }
     let mut layers = 0;
     let mut without_stack = 0;
-    let rows = host.mounts.iter().map(|mount| {
+    let row = |mount: &'a Mount| {
         let key = filesystems.key_of(mount);
         let mut stack = None;
-        if let Some(device) = filesystems.device_of(mount) {
+        if let Some(device) = filesystems.devices.of(mount) {
             if layers < LAYERS_MAX {
                 let found = host.stack_below(device).layers;
                 layers += found.len();
@@ -393,28 +389,20 @@ fn mounts<'a>(host: &'a Host, findings: &[&'a Finding]) -> (Vec<MountRow<'a>>, u
             }
         }
         let stores = stores.remove(&mount.id).unwrap_or_default();
-        mount_row(mount, stores.into_iter().collect(), stack)
-    });
-    let rows = rows.collect();
+        MountRow {
+            mount_point: &mount.mount_point,
+            fs_type: &mount.fs_type,
+            source: &mount.source,
+            size_bytes: mount.usage.map(|usage| usage.size_bytes),
+            free_bytes: mount.usage.map(|usage| usage.free_bytes),
+            available_bytes: mount.usage.map(|usage| usage.available_bytes),
+            options: &mount.options,
+            stores: stores.into_iter().collect(),
+            stack,
+        }
+    };
+    let rows = host.mounts.iter().map(row).collect();
     (rows, without_stack)
-}
-
-fn mount_row<'a>(
-    mount: &'a Mount,
-    stores: Vec<usize>,
-    stack: Option<Vec<LayerRow<'a>>>,
-) -> MountRow<'a> {
-    MountRow {
-        mount_point: &mount.mount_point,
-        fs_type: &mount.fs_type,
-        source: &mount.source,
-        size_bytes: mount.usage.map(|usage| usage.size_bytes),
-        free_bytes: mount.usage.map(|usage| usage.free_bytes),
-        available_bytes: mount.usage.map(|usage| usage.available_bytes),
-        options: &mount.options,
-        stores,
-        stack,
-    }
 }
 
 /// The rules that blame a device: below one filesystem, or, with `None`, anywhere.
@@ -426,12 +414,8 @@ impl<'a> Blame<'a> {
         let device = layer.device;
         let mut at_fault: Vec<&str> = Vec::new();
         for place in [Some(key), None] {
-            for rule in self
-                .0
-                .get(&(place, device.name.as_str()))
-                .into_iter()
-                .flatten()
-            {
+            let rules = self.0.get(&(place, device.name.as_str()));
+            for rule in rules.into_iter().flatten() {
                 if !at_fault.contains(rule) {
                     at_fault.push(rule);
                 }

@@ -81,15 +81,20 @@ pub(crate) fn to_json(document: &impl Serialize) -> String {
 /// # Panics
 /// Never: a schema is already a JSON value.
 pub fn schema_of<T: Answer>() -> String {
+    titled_schema::<Envelope<T>>(T::TITLE, T::SCHEMA)
+}
+
+/// Returns the schema of a document whose `schema` is `name`.
+pub(crate) fn titled_schema<T: JsonSchema>(title: &str, name: &str) -> String {
     let generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator();
-    let mut schema = generator.into_root_schema_for::<Envelope<T>>();
-    schema.insert("title".to_owned(), T::TITLE.into());
-    if let Some(name) = schema.pointer_mut("/properties/schema")
-        && let Some(name) = name.as_object_mut()
+    let mut schema = generator.into_root_schema_for::<T>();
+    schema.insert("title".to_owned(), title.into());
+    if let Some(property) = schema.pointer_mut("/properties/schema")
+        && let Some(property) = property.as_object_mut()
     {
-        name.insert("const".to_owned(), T::SCHEMA.into());
+        property.insert("const".to_owned(), name.into());
     }
     serde_json::to_string_pretty(schema.as_value()).expect("written to memory") + "\n"
 }

@@ -3,10 +3,10 @@
 //! values are null.
 
 use super::plan::{Plan, missing_consent};
+use crate::envelope::titled_schema;
 use jiff::Timestamp;
 use rules::TrimRefusal;
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use trim::audit::by_device;
@@ -88,18 +88,9 @@ impl Line {
 /// # Panics
 /// Never: a schema is already a JSON value.
 pub fn schema() -> String {
-    let generator = SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator();
-    let mut schema = generator.into_root_schema_for::<Line>();
-    schema.insert("title".to_owned(), "trimtab trim, one line".into());
-    if let Some(name) = schema.pointer_mut("/properties/schema")
-        && let Some(name) = name.as_object_mut()
-    {
-        name.insert("const".to_owned(), SCHEMA.into());
-    }
-    serde_json::to_string_pretty(schema.as_value()).expect("written to memory") + "\n"
+    titled_schema::<Line>("trimtab trim, one line", SCHEMA)
 }
+
 /// Fields of a plan for a mount.
 pub fn plan(plan: &Plan<'_>) -> Value {
     let (filesystem, forecast, request) = (plan.filesystem, plan.forecast, plan.request);

@@ -13,6 +13,7 @@ mod series;
 
 pub use detail::ExplainDetail;
 
+use super::phrases::cell;
 use crate::explain::ExplainReport;
 use explain::verdict::Kind;
 use listing::ListedSeries;
@@ -134,25 +135,21 @@ impl View<'_, '_> {
         let shown = self.detail.shown(rows.len(), SUMMARY_MAX);
         for (index, row) in rows.iter().take(shown).enumerate() {
             let verdict = &row.series.verdict.verdict;
-            let dash = || "-".to_owned();
-            let cell = Cell {
+            let title = Cell {
                 text: name(&row.title),
                 section: (index < max).then(|| id(index)),
                 ..Cell::default()
             };
             let effect = series::effect(row.series.verdict);
             table.rows.push(vec![
-                cell,
+                title,
                 names::kind(verdict.kind).into(),
                 match row.common {
                     Some(_) => format!("up to {effect}").into(),
                     None => effect.into(),
                 },
-                verdict.period_s.map_or_else(dash, units::seconds).into(),
-                verdict
-                    .q
-                    .map_or_else(dash, units::number::probability)
-                    .into(),
+                cell(verdict.period_s, units::seconds).into(),
+                cell(verdict.q, units::number::probability).into(),
             ]);
         }
         let mut blocks = vec![table.into()];
@@ -168,13 +165,10 @@ impl View<'_, '_> {
             }
             section.push(Text::new(&verdict.sentence, names::tone(verdict.kind)));
             let about = series::about(self.report, one.verdict);
-            section.push(Block::aside(format!(
-                "{}: {about}",
-                name(&one.verdict.source)
-            )));
-            section
-                .blocks
-                .extend(series::blocks(self.report, one, self.detail, true));
+            let source = name(&one.verdict.source);
+            section.push(Block::aside(format!("{source}: {about}")));
+            let blocks_of_one = series::blocks(self.report, one, self.detail, true);
+            section.blocks.extend(blocks_of_one);
             blocks.push(section.into());
         }
         let rest = rows.len().saturating_sub(max);
@@ -232,19 +226,12 @@ impl View<'_, '_> {
             Some(needs) => format!("{}: {} (needs {needs})", skip.what, skip.why),
             None => format!("{}: {}", skip.what, skip.why),
         });
-        let sections = [
-            (
-                "Unknown runs",
-                "when these jobs run is not known",
-                unknown.collect::<Vec<_>>(),
-            ),
-            (
-                "Skipped",
-                "skipped does not mean passed",
-                skipped.collect::<Vec<_>>(),
-            ),
-        ];
-        for (title, aside, items) in sections {
+        let unknown: Vec<String> = unknown.collect();
+        let skipped: Vec<String> = skipped.collect();
+        for (title, aside, items) in [
+            ("Unknown runs", "when these jobs run is not known", unknown),
+            ("Skipped", "skipped does not mean passed", skipped),
+        ] {
             let Some(list) = self.detail.list("", &items, NOTES_MAX) else {
                 continue;
             };

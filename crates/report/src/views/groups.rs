@@ -1,7 +1,7 @@
 //! Groups findings by the filesystem that they concern, for the layout of text and Markdown.
 
 use crate::check::sorted;
-use facts::host::{BlockDevice, DeviceIndex, DeviceNumber, Mount, Store, StoreEngine, StoreState};
+use facts::host::{DeviceIndex, DeviceNumber, Mount, Store, StoreEngine, StoreState};
 use facts::{Finding, Host, Stack};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -75,20 +75,17 @@ impl<'a> Groups<'a> {
                 continue;
             }
             let group = groups.entry(filesystems.key_of(mount)).or_default();
-            if all || named.contains(&mount.id) {
-                group.mounts.push(mount);
-            }
+            group.mounts.push(mount);
             for index in stores.get(&mount.id).into_iter().flatten() {
                 let store = &host.stores[*index];
                 if !group.stores.contains(&store) {
                     group.stores.push(store);
                 }
             }
-            group.is_unread |= filesystems.is_unread(mount);
+            group.is_unread |= filesystems.devices.is_unread(mount);
             if group.stack.is_none() && layers < LAYERS_MAX {
-                group.stack = filesystems
-                    .device_of(mount)
-                    .map(|device| host.stack_below(device));
+                let device = filesystems.devices.of(mount);
+                group.stack = device.map(|device| host.stack_below(device));
                 layers += group.stack.as_ref().map_or(0, |stack| stack.layers.len());
             }
         }
@@ -97,10 +94,9 @@ impl<'a> Groups<'a> {
             .iter()
             .filter(|mount| !groups.contains_key(&filesystems.key_of(mount)))
             .collect();
-        let others_unread = others
-            .iter()
-            .filter(|mount| filesystems.is_unread(mount))
-            .count();
+        let unread = others.iter();
+        let unread = unread.filter(|mount| filesystems.devices.is_unread(mount));
+        let others_unread = unread.count();
 
         let placed: BTreeSet<usize> = stores.into_values().flatten().collect();
         let unplaced = host.stores.iter().enumerate();
@@ -150,12 +146,7 @@ impl<'a> Group<'a> {
     /// Returns the heading: the mount points, the first three of them by name.
     pub fn title(&self) -> String {
         let points = self.mount_points();
-        let mut title = points
-            .iter()
-            .take(3)
-            .copied()
-            .collect::<Vec<_>>()
-            .join(", ");
+        let mut title = points[..points.len().min(3)].join(", ");
         if points.len() > 3 {
             let _ = write!(title, " and {} more", points.len() - 3);
         }
@@ -236,7 +227,7 @@ pub(crate) enum Key<'a> {
 
 /// The host's mounts, indexed once.
 pub(crate) struct Filesystems<'a> {
-    devices: DeviceIndex<'a>,
+    pub devices: DeviceIndex<'a>,
     /// The last mount at each mount point, which hides the others.
     last_at: HashMap<&'a str, &'a Mount>,
 }
@@ -253,18 +244,8 @@ impl<'a> Filesystems<'a> {
         }
     }
 
-    /// Returns the mounted device; same as [`Host::device_of`], but indexed.
-    pub fn device_of(&self, mount: &Mount) -> Option<&'a BlockDevice> {
-        self.devices.of(mount)
-    }
-
-    /// Same as [`DeviceIndex::is_unread`].
-    pub fn is_unread(&self, mount: &Mount) -> bool {
-        self.devices.is_unread(mount)
-    }
-
     pub fn key_of(&self, mount: &'a Mount) -> Key<'a> {
-        match self.device_of(mount) {
+        match self.devices.of(mount) {
             Some(device) => Key::Device(&device.name),
             None => Key::NoDevice(mount.device_number, &mount.source),
         }

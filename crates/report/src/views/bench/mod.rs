@@ -50,14 +50,13 @@ pub fn page(answer: &Envelope<BenchAnswer>, is_brief: bool) -> Page {
         BenchAnswer::Candidates(outcome) => candidates::page(outcome),
         BenchAnswer::Trim(outcome) => trims::page(outcome, is_brief),
     };
-    page.cautions.extend(answer.warnings.iter().cloned());
+    let skipped = answer.skipped.iter();
+    let skipped = skipped.map(|skipped| format!("{}: {}", skipped.what, skipped.why));
+    let cautions = answer.warnings.iter().cloned().chain(skipped);
+    page.cautions.extend(cautions);
     page.about.push(format!(
         "Source: {}; trimtab {}",
         answer.source, answer.tool_version
     ));
-    for skipped in &answer.skipped {
-        page.cautions
-            .push(format!("{}: {}", skipped.what, skipped.why));
-    }
     page
 }

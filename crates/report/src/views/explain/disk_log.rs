@@ -3,6 +3,7 @@
 use super::clock;
 use super::detail::ExplainDetail;
 use super::names;
+use crate::views::phrases::cell;
 use explain::disk_log::{DeviceJump, DiskLog, Moved};
 use explain::verdict::Kind;
 use page::{Block, Table, Tone};
@@ -93,14 +94,12 @@ fn row(device: &DeviceJump, moved: Moved) -> [String; 6] {
             Moved::Discards => Some(device.largest_kb_s()),
             _ => first(&device.after_kb_s),
         }),
-        device
-            .times
-            .map_or_else(|| "-".to_owned(), units::number::factor),
+        cell(device.times, units::number::factor),
         rate(device.read_before_kb_s),
         rate(first(&device.read_after_kb_s)),
     ]
 }
 
 fn rate(kb_s: Option<f64>) -> String {
-    kb_s.map_or_else(|| "-".to_owned(), |kb_s| units::bytes_per_s(kb_s * 1024.0))
+    cell(kb_s, |kb_s| units::bytes_per_s(kb_s * 1024.0))
 }

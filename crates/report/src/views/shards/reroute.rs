@@ -1,7 +1,7 @@
 //! Page of `trimtab shards reroute`: what the next reroute does, and why.
 
 use super::phrases::{name, not_understood, span};
-use crate::views::phrases::milliseconds;
+use crate::views::phrases::{cell, milliseconds};
 use page::{Block, Level, List, Page, Table, Tone};
 use shards::explanation::{DecisionRow, DesiredExplanation, NodeGain, NodeRow, RerouteExplanation};
 use std::fmt::Write as _;
@@ -234,14 +234,11 @@ fn gains(answer: &RerouteExplanation) -> Option<Table> {
     let mut table = Table::new(&columns);
     for node in nodes.iter().take(NODES_MAX) {
         let used = node.used_percent.map(|used| format!("{used:.1} %"));
-        let above = node
-            .watermark
-            .map_or("-".to_owned(), |above| above.replace('_', " "));
         let mut row = vec![
             name(&node.node).into_owned(),
             units::grouped(node.shards),
             used.unwrap_or_else(|| "unknown".to_owned()),
-            above,
+            cell(node.watermark, |above| above.replace('_', " ")),
             units::grouped(node.gets),
         ];
         row.extend(new.then(|| units::grouped(node.new_primaries)));

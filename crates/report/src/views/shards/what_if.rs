@@ -1,7 +1,7 @@
 //! Page of `trimtab shards what-if`: the effects of a change.
 
 use super::phrases::{name, not_understood, span};
-use crate::views::phrases::{milliseconds, range};
+use crate::views::phrases::{cell, milliseconds, range};
 use page::chart::{Bar, BarChart, BarPanel, Format};
 use page::{Block, Level, List, Page, Section, Table, Tone};
 use shards::forecast::{AtDefaultRebalance, Crossed, Forecast, NodeStanding, Standing};
@@ -248,9 +248,7 @@ fn standings(answer: &Forecast) -> Table {
     let mut row = |name: &str, value: &dyn Fn(&Standing) -> String| {
         table.row([name.to_owned(), value(&answer.before), value(&answer.after)]);
     };
-    let ends = |ends: Option<[String; 2]>| {
-        ends.map_or("-".to_owned(), |[least, most]| range(&least, &most))
-    };
+    let ends = |ends: Option<[String; 2]>| cell(ends, |[least, most]| range(&least, &most));
     let grouped = units::grouped;
     row("version", &|standing| standing.server.clone());
     row("data nodes", &|standing| {

@@ -1,11 +1,10 @@
 //! Formats figures of simulated drives for sentences and tables.
 
+use crate::views::phrases::cell;
 use units::bytes_per_s;
 
 /// Label of every scenario that is not backed by a measurement.
 pub(crate) const SCENARIO_LABEL: &str = "scenario, not prediction";
-/// Content of a cell whose value is unknown.
-pub(super) const UNKNOWN: &str = "-";
 
 /// Formats a write amplification for a sentence: `1.3`, `12`.
 pub(super) fn amplification(value: f64) -> String {
@@ -18,7 +17,7 @@ pub(super) fn amplification(value: f64) -> String {
 
 /// Formats a write amplification for a table: `1.32`.
 pub(super) fn amplification_cell(value: Option<f64>) -> String {
-    value.map_or_else(|| UNKNOWN.to_owned(), |value| format!("{value:.2}"))
+    cell(value, |value| format!("{value:.2}"))
 }
 
 /// Formats a throughput given in 10^6 bytes per second.
@@ -28,7 +27,7 @@ pub(super) fn rate(mb_s: f64) -> String {
 
 /// Formats a throughput for a table.
 pub(super) fn rate_cell(mb_s: Option<f64>) -> String {
-    mb_s.map_or_else(|| UNKNOWN.to_owned(), rate)
+    cell(mb_s, rate)
 }
 
 #[cfg(test)]

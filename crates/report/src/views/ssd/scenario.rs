@@ -1,12 +1,12 @@
 //! Result and page of `trimtab ssd run`: how a drive below a filesystem behaves over days, compared with
 //! variants.
 
-use super::figures::{SCENARIO_LABEL, UNKNOWN, amplification, amplification_cell, rate, rate_cell};
+use super::figures::{SCENARIO_LABEL, amplification, amplification_cell, rate, rate_cell};
 use super::scenario_rows::{
     MeasuredRow, ScaleRow, ScenarioAnswer, ScenarioAsked, SeriesRow, Summary, TrimRow, VariantRow,
 };
 use super::words::spare;
-use crate::views::phrases;
+use crate::views::phrases::{self, cell};
 use facts::{Evidence, Skipped};
 use flash::filesystem::Reach;
 use flash::scenario::{Interval, Latency, Trims};
@@ -460,12 +460,7 @@ pub(super) fn cell_names(reads: bool) -> &'static [&'static str] {
 pub(super) fn cells(simulated: &Simulated, reads: bool) -> Vec<String> {
     let total = &simulated.outcome.total;
     let cycle = simulated.cycle.as_ref();
-    let p99 = |latency: Option<Latency>| {
-        latency.map_or_else(
-            || UNKNOWN.to_owned(),
-            |latency| seconds(latency.p99_us / 1e6),
-        )
-    };
+    let p99 = |latency: Option<Latency>| cell(latency, |latency| seconds(latency.p99_us / 1e6));
     let mut cells = vec![
         amplification_cell(total.write_amplification),
         amplification_cell(cycle.and_then(|cycle| cycle.after.write_amplification)),

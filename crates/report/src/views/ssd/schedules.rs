@@ -1,7 +1,8 @@
 //! Result and page of a host that is trimmed weekly, daily and never.
 
-use super::figures::{SCENARIO_LABEL, UNKNOWN, amplification_cell};
+use super::figures::{SCENARIO_LABEL, amplification_cell};
 use super::scenario_rows::SeriesRow;
+use crate::views::phrases::cell;
 use flash::scenario::{Outcome, Scenario};
 use page::chart::{Axis, Curve, Format, LineChart, Scale, Spans};
 use page::{Block, Page, Table};
@@ -141,8 +142,7 @@ impl Schedules {
                 amplification_cell(case.write_amplification),
                 amplification_cell(case.after_trim),
                 amplification_cell(case.before_next_trim),
-                case.throughput_fall
-                    .map_or_else(|| UNKNOWN.to_owned(), percent),
+                cell(case.throughput_fall, percent),
             ]);
         }
         table

@@ -1,8 +1,8 @@
 //! One combination of settings of a sweep, and its result.
 
-use super::figures::UNKNOWN;
 use super::scenario::{cell_names, cells};
 use super::scenario_rows::Summary;
+use crate::views::phrases::cell;
 use flash::bare::{BareDrive, BareError, BareOutcome};
 use flash::scenario::ScenarioError;
 use flash::setup::{Setup, Simulated};
@@ -63,7 +63,6 @@ impl SweepRow {
         let off = found
             .zip(theory)
             .map(|(found, theory)| 100.0 * (found / theory - 1.0));
-        let cell = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
         Self {
             over_provisioning: drive.over_provisioning,
             over_provisioning_built: Some(drive.geometry.over_provisioning()),
@@ -75,9 +74,9 @@ impl SweepRow {
             theory,
             summary: None,
             cells: vec![
-                cell(found.map(|found| format!("{found:.3}"))),
-                cell(theory.map(|theory| format!("{theory:.3}"))),
-                cell(off.map(|off| format!("{off:+.2} %"))),
+                cell(found, |found| format!("{found:.3}")),
+                cell(theory, |theory| format!("{theory:.3}")),
+                cell(off, |off| format!("{off:+.2} %")),
             ],
             error,
         }
@@ -100,7 +99,7 @@ impl SweepRow {
             summary: ok.map(Summary::of),
             error: simulated.as_ref().err().map(ToString::to_string),
             cells: ok.map_or_else(
-                || vec![UNKNOWN.to_owned(); cell_names(reads).len()],
+                || vec!["-".to_owned(); cell_names(reads).len()],
                 |ok| cells(ok, reads),
             ),
         }

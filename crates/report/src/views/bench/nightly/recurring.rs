@@ -1,6 +1,7 @@
 //! What recurs: metrics with the same pattern and the same jobs, together.
 
 use super::drawn::{Nightly, id};
+use crate::views::phrases::cell;
 use bench::nightly::Metric;
 use explain::verdict::{Cycle, Kind, SeriesVerdict};
 use page::{Block, Cell, Level, Section, Table, Text, Tone};
@@ -105,7 +106,6 @@ fn table(nightly: &Nightly, group: &Recurring<'_>) -> Block {
     let mut table = Table::new(&["<metric", "effect", "since", "cycles", "p"]);
     for (index, metric, verdict) in &group.members {
         let verdict = &verdict.verdict;
-        let dash = || "-".to_owned();
         let day = |at| units::date::day(at, &nightly.clock);
         let effect = verdict.effect.and_then(|effect| effect.relative);
         let cycles = verdict.cycles_seen.zip(verdict.cycles);
@@ -115,15 +115,10 @@ fn table(nightly: &Nightly, group: &Recurring<'_>) -> Block {
                 section: Some(id(*index)),
                 ..Cell::default()
             },
-            effect.map_or_else(dash, percent_change).into(),
-            verdict.since.map_or_else(dash, day).into(),
-            cycles
-                .map_or_else(dash, |(seen, all)| format!("{seen} of {all}"))
-                .into(),
-            verdict
-                .p
-                .map_or_else(dash, units::number::probability)
-                .into(),
+            cell(effect, percent_change).into(),
+            cell(verdict.since, day).into(),
+            cell(cycles, |(seen, all)| format!("{seen} of {all}")).into(),
+            cell(verdict.p, units::number::probability).into(),
         ]);
     }
     table.into()
