@@ -1,6 +1,6 @@
 //! Output of a command: its format, its destination, and how much detail it shows.
 
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::output;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
@@ -118,7 +118,7 @@ impl OutputArgs {
 
 fn unwritable(path: &Path, problem: &str) -> CommandError {
     let message = format!("--output {}: {problem}", path.display());
-    CommandError::new(Kind::Environment, message)
+    CommandError::environment(message)
         .hint("name a file in a directory that exists and that you may write to")
 }
 
@@ -141,15 +141,12 @@ pub fn resolve_format<F: ValueEnum + PartialEq>(
                 form.to_possible_value()
                     .map_or_else(String::new, |value| value.get_name().to_owned())
             };
-            Err(CommandError::new(
-                Kind::Usage,
-                format!(
-                    "--format {} and --output {} disagree: a file of that name holds {}",
-                    word(&flag),
-                    file.display(),
-                    word(&named),
-                ),
-            )
+            Err(CommandError::usage(format!(
+                "--format {} and --output {} disagree: a file of that name holds {}",
+                word(&flag),
+                file.display(),
+                word(&named),
+            ))
             .hint("leave out --format, or give the file another name"))
         }
         (flag, named, _) => Ok(flag.or(named).or(configured)),
@@ -165,15 +162,6 @@ pub fn format_of(extension: &str) -> Option<Format> {
         "html" | "htm" => Format::Html,
         _ => return None,
     })
-}
-
-/// Where output is read, which decides how much detail it shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Medium {
-    /// A terminal, where long output scrolls away: brief.
-    Terminal,
-    /// A saved document: full detail.
-    Document,
 }
 
 /// Renders a result in the chosen format and writes it to its destination.
@@ -213,22 +201,35 @@ impl<'a> Delivery<'a> {
         Ok(Self { output, format })
     }
 
-    /// Renders the result and writes it to its destination.
+    /// Renders the result and writes it to its destination. `page` takes whether to be brief: for a terminal, where long
+    /// output scrolls away.
     ///
     /// # Errors
     /// When writing fails.
     pub fn give(
         &self,
-        page: impl FnOnce(Medium) -> Page,
+        page: impl FnOnce(bool) -> Page,
         json: impl FnOnce() -> String,
     ) -> Result<(), CommandError> {
         let output = self.output;
         output.write(&match self.format {
-            Format::Text => page::terminal(&page(Medium::Terminal), &output.terminal()),
+            Format::Text => page::terminal(&page(true), &output.terminal()),
             Format::Json => json(),
-            Format::Markdown => page::markdown(&page(Medium::Document)),
-            Format::Html => page::html(&page(Medium::Document)),
+            Format::Markdown => page::markdown(&page(false)),
+            Format::Html => page::html(&page(false)),
         })
+    }
+
+    /// As [`Self::give`], for a result in its envelope.
+    ///
+    /// # Errors
+    /// When writing fails.
+    pub fn give_envelope<T: Answer>(
+        &self,
+        envelope: &Envelope<T>,
+        page: impl FnOnce(&Envelope<T>, bool) -> Page,
+    ) -> Result<(), CommandError> {
+        self.give(|is_brief| page(envelope, is_brief), || envelope.json())
     }
 }
 
@@ -261,16 +262,16 @@ pub fn generated_at() -> Result<Timestamp, CommandError> {
         .ok()
         .and_then(|second| Timestamp::from_second(second).ok())
         .ok_or_else(|| {
-            CommandError::new(
-                Kind::Usage,
-                format!("SOURCE_DATE_EPOCH: expected seconds since 1970, found {text:?}"),
-            )
+            CommandError::usage(format!(
+                "SOURCE_DATE_EPOCH: expected seconds since 1970, found {text:?}"
+            ))
         })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
 
     fn asked(format: Option<Format>, file: &str) -> AnswerArgs {
         AnswerArgs {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Options that select the host to read.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct SourceArgs {
     /// Read the files below DIR instead of this host's (a mounted image, an unpacked support
     /// archive); DIR/cmd may hold command outputs
@@ -30,7 +30,7 @@ pub struct ClusterArgs {
 }
 
 /// Options for connecting to a server.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct AccessArgs {
     /// Timeout for each response from the server [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]

@@ -4,7 +4,7 @@
 use crate::answer;
 use crate::commands::check::args::{Format, SeverityArg};
 use crate::commands::explain::args::BetterArg;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::input;
 use serde::Deserialize;
 use std::io::ErrorKind;
@@ -168,18 +168,15 @@ impl Config {
 
     fn parse(text: &str, name: &str) -> Result<Self, CommandError> {
         let config: Self = toml::from_str(text).map_err(|error| {
-            CommandError::new(Kind::Input, format!("configuration {name}{}", describe_error(&error, text)))
+            CommandError::input(format!("configuration {name}{}", describe_error(&error, text)))
                 .hint("a table per command: [check] takes select, ignore, data_paths, format, fail_on, cluster, timeout, credentials_file, ca_file, [[check.suppress]]; [explain] jobs, tz, better, format, timeout, credentials_file, ca_file; [trim] the long options of `trimtab trim` as window, max_latency ...; [ssd] format, drive, preset, over_provisioning, policy")
         })?;
         for suppress in &config.check.suppress {
             if suppress.reason.trim().is_empty() {
-                return Err(CommandError::new(
-                    Kind::Input,
-                    format!(
-                        "configuration {name}: the suppression of {} has no reason",
-                        suppress.rule
-                    ),
-                )
+                return Err(CommandError::input(format!(
+                    "configuration {name}: the suppression of {} has no reason",
+                    suppress.rule
+                ))
                 .hint("say why the finding is accepted: reason = \"...\""));
             }
         }

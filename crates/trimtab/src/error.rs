@@ -47,6 +47,26 @@ impl CommandError {
         }
     }
 
+    /// Creates an error of [`Kind::Usage`].
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
+    /// Creates an error of [`Kind::Input`].
+    pub fn input(message: impl Into<String>) -> Self {
+        Self::new(Kind::Input, message)
+    }
+
+    /// Creates an error of [`Kind::Environment`].
+    pub fn environment(message: impl Into<String>) -> Self {
+        Self::new(Kind::Environment, message)
+    }
+
+    /// Creates an error of [`Kind::Refused`].
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self::new(Kind::Refused, message)
+    }
+
     /// Creates an error with its source's message.
     pub fn because(kind: Kind, source: impl Error + Send + Sync + 'static) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! Reading files named by options or arguments, whole and up to a size limit.
 
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn all_of(reader: impl Read, what: &str, bytes_max: u64) -> Result<Vec<u8>, Comm
     if bytes.len() as u64 > bytes_max {
         let limit = units::size::bytes(bytes_max);
         let message = format!("expected at most {limit}, found more");
-        return Err(CommandError::new(Kind::Input, message).at(what));
+        return Err(CommandError::input(message).at(what));
     }
     Ok(bytes)
 }
@@ -52,13 +52,14 @@ fn decoded(bytes: Vec<u8>, what: &str) -> Result<String, CommandError> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to() + 1;
         let message = format!("expected text, found no UTF-8 at byte {at}");
-        CommandError::new(Kind::Input, message).at(what)
+        CommandError::input(message).at(what)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
 
     #[test]
     fn files_are_read_up_to_their_limit() {

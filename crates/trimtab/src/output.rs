@@ -1,6 +1,6 @@
 //! Standard output and properties of the terminal.
 
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use linux::atomic_file::{self, Access, IfExists};
 use std::error::Error;
 use std::fmt::Write as _;
@@ -23,10 +23,9 @@ pub fn print(text: &str) -> Result<(), CommandError> {
 pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandError> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(CommandError::new(
-            Kind::Environment,
-            format!("standard output: {error}"),
-        )),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(
+            CommandError::environment(format!("standard output: {error}")),
+        ),
         _ => Ok(()),
     }
 }
@@ -98,6 +97,7 @@ pub fn terminal_columns() -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
     use std::fs;
     use std::io;
 

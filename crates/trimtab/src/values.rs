@@ -1,7 +1,7 @@
 //! Values of the command line and the configuration. All commands use these parsers, so that sizes and
 //! durations have one syntax; the parsing itself is in `units`.
 
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use jiff::civil::Date;
 use std::ffi::OsStr;
@@ -59,11 +59,7 @@ pub fn configured<T>(
     parse: impl Fn(&str) -> Result<T, ValueError>,
 ) -> Result<T, CommandError> {
     parse(text).map_err(|error| {
-        CommandError::new(
-            Kind::Input,
-            format!("configuration: [{table}] {key}: {error}"),
-        )
-        .hint(format!(
+        CommandError::input(format!("configuration: [{table}] {key}: {error}")).hint(format!(
             "values are written as on the command line, see `trimtab {table} --help`"
         ))
     })

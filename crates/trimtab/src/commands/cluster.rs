@@ -58,11 +58,10 @@ impl<'a> Asked<'a> {
             ("--ca-file", access.ca_file.is_some()),
         ];
         match flags.into_iter().find(|(_, given)| *given) {
-            Some((flag, _)) if asked == Self::Nobody => Err(CommandError::new(
-                Kind::Usage,
-                format!("{flag}: no cluster is given"),
-            )
-            .hint("name it with --cluster URL")),
+            Some((flag, _)) if asked == Self::Nobody => {
+                Err(CommandError::usage(format!("{flag}: no cluster is given"))
+                    .hint("name it with --cluster URL"))
+            }
             _ => Ok(asked),
         }
     }
@@ -121,10 +120,7 @@ pub fn stored(source: &dyn Source, label: &str) -> Result<Option<Answers>, Comma
             Ok(Some(answers))
         }
         Err(Unread::NotFound | Unread::NotRecorded) => Ok(None),
-        Err(unread) => Err(CommandError::new(
-            Kind::Input,
-            format!("{BUNDLE_PATH}: {unread}"),
-        )),
+        Err(unread) => Err(CommandError::input(format!("{BUNDLE_PATH}: {unread}"))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Completion scripts and man pages.
 
 use crate::cli;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::help::Sections;
 use crate::output;
 use clap::Command;
@@ -29,11 +29,8 @@ pub fn completions(shell: Shell) -> Result<ExitCode, CommandError> {
 /// When the directory or a page cannot be written.
 pub fn pages(directory: &Path) -> Result<ExitCode, CommandError> {
     let failed = |error: std::io::Error| {
-        CommandError::new(
-            Kind::Environment,
-            format!("man pages in {}: {error}", directory.display()),
-        )
-        .hint("name a directory that you may write to")
+        CommandError::environment(format!("man pages in {}: {error}", directory.display()))
+            .hint("name a directory that you may write to")
     };
     std::fs::create_dir_all(directory).map_err(failed)?;
     let mut command = cli::command();

@@ -15,7 +15,7 @@ pub mod source;
 pub mod ssd;
 pub mod trim;
 
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 
 /// The subcommand of `trimtab NAME`, or `None` if its schema is wanted instead. `commands` lists all
 /// subcommands for the error message.
@@ -29,17 +29,13 @@ fn named<'a, C>(
     commands: &str,
 ) -> Result<Option<&'a C>, CommandError> {
     match (command, schema) {
-        (Some(_), true) => Err(CommandError::new(
-            Kind::Usage,
-            format!(
-                "--schema covers all commands of trimtab {name}, and takes no command: trimtab {name} --schema"
-            ),
-        )),
-        (None, false) => Err(CommandError::new(
-            Kind::Usage,
-            format!("trimtab {name} needs a command"),
-        )
-        .hint(format!("{commands}: see trimtab {name} --help"))),
+        (Some(_), true) => Err(CommandError::usage(format!(
+            "--schema covers all commands of trimtab {name}, and takes no command: trimtab {name} --schema"
+        ))),
+        (None, false) => Err(
+            CommandError::usage(format!("trimtab {name} needs a command"))
+                .hint(format!("{commands}: see trimtab {name} --help")),
+        ),
         (command, _) => Ok(command),
     }
 }

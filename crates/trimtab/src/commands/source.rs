@@ -1,5 +1,5 @@
 use crate::arguments::SourceArgs;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::helper::READ_HELPER;
 use host::source::{self, BundleError, Guarded, Live};
 use host::{Options, Recording, Source};
@@ -36,21 +36,16 @@ pub fn stored(path: &Path, word: &str) -> Result<Opened, CommandError> {
         } else {
             "something else"
         };
-        return Err(CommandError::new(
-            Kind::Usage,
-            format!(
-                "--root {}: expected a directory, found {found}",
-                path.display()
-            ),
-        )
+        return Err(CommandError::usage(format!(
+            "--root {}: expected a directory, found {found}",
+            path.display()
+        ))
         .hint("a bundle is checked with --bundle FILE"));
     }
     bundle(path, word).map_err(|error| match error {
-        BundleError::Unreadable { .. } => {
-            CommandError::new(Kind::Environment, format!("{word} {error}"))
-                .hint("name a file or directory that exists and that you may read")
-        }
-        error => CommandError::new(Kind::Input, format!("{word} {}: {error}", path.display()))
+        BundleError::Unreadable { .. } => CommandError::environment(format!("{word} {error}"))
+            .hint("name a file or directory that exists and that you may read"),
+        error => CommandError::input(format!("{word} {}: {error}", path.display()))
             .hint("a bundle is made by `trimtab collect -o FILE`"),
     })
 }
@@ -145,7 +140,7 @@ pub fn judge_data_paths(
             remarks.push(message);
             continue;
         }
-        return Err(CommandError::new(Kind::Input, message).hint(what_is_there(hosts[0].1)));
+        return Err(CommandError::input(message).hint(what_is_there(hosts[0].1)));
     }
     Ok(remarks)
 }
@@ -186,14 +181,14 @@ fn read_facts(
         .collect();
     if let Some(path) = data_paths.iter().find(|path| !path.starts_with('/')) {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| Path::new("/").join(path));
-        return Err(CommandError::new(
-            Kind::Usage,
-            format!("--data-path {path}: expected an absolute path"),
-        )
-        .hint(format!(
-            "name it from the root of the host: --data-path {}",
-            absolute.display()
-        )));
+        return Err(
+            CommandError::usage(format!("--data-path {path}: expected an absolute path")).hint(
+                format!(
+                    "name it from the root of the host: --data-path {}",
+                    absolute.display()
+                ),
+            ),
+        );
     }
     let start = std::time::Instant::now();
     let reader = host::Reader::new(opened.source.as_ref());

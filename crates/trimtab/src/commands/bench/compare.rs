@@ -1,7 +1,7 @@
 //! Runs `trimtab bench compare`.
 
 use super::args::Compare;
-use crate::answer::{self, Delivery, Medium};
+use crate::answer::{self, Delivery};
 use crate::error::{CommandError, Kind};
 use bench::compare::{Options, Trial, TrialSet, compare};
 use bench::results::{Reading, read_path};
@@ -42,10 +42,7 @@ pub(super) fn run(arguments: &Compare) -> Result<ExitCode, CommandError> {
     let mut envelope = answer::envelope(&source, BenchAnswer::Compare(Box::new(compared)))?;
     envelope.skipped = skipped;
     envelope.warnings.append(&mut warnings);
-    delivery.give(
-        |medium| page(&envelope, medium == Medium::Terminal),
-        || envelope.json(),
-    )?;
+    delivery.give_envelope(&envelope, page)?;
     Ok(ExitCode::from(u8::from(has_regressed)))
 }
 
@@ -105,7 +102,7 @@ impl Sets {
                 first.invalid.join("; ")
             );
             if valid.is_empty() {
-                return Err(CommandError::new(Kind::Input, left_out).hint(
+                return Err(CommandError::input(left_out).hint(
                     "remove the causes and run the trials again, or compare them nevertheless with --include-invalid",
                 ));
             }

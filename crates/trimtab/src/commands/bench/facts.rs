@@ -40,10 +40,7 @@ struct Beside {
 
 /// Writes the bundle.
 pub(super) fn run(arguments: &Facts) -> Result<ExitCode, CommandError> {
-    let every = SourceArgs {
-        root: None,
-        data_path: Vec::new(),
-    };
+    let every = SourceArgs::default();
     let (host, mut recording) = source::read(&source::live(), &every, &[])?;
     let mut last_passes = LastPasses::new();
     for mount in &host.mounts {
@@ -119,23 +116,16 @@ pub(super) fn refuse_old(path: &Path, read_at: Timestamp) -> Result<(), CommandE
         return Ok(());
     }
     let age = units::duration(age.unsigned_abs());
-    Err(CommandError::new(
-        Kind::Refused,
-        format!(
-            "--facts {}: expected facts of the last hour, found some that are {age} old",
-            path.display()
-        ),
-    )
+    Err(CommandError::refused(format!(
+        "--facts {}: expected facts of the last hour, found some that are {age} old",
+        path.display()
+    ))
     .hint("write it again, right before the trial, with `trimtab bench facts FILE`"))
 }
 
 fn this_boot() -> Result<String, CommandError> {
-    boot_id().ok_or_else(|| {
-        CommandError::new(
-            Kind::Environment,
-            "/proc/sys/kernel/random/boot_id cannot be read",
-        )
-    })
+    boot_id()
+        .ok_or_else(|| CommandError::environment("/proc/sys/kernel/random/boot_id cannot be read"))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::args::Filesystems;
 use super::load::{Load, Server, stop_on_signals};
 use super::workspace;
-use crate::answer::{self, Delivery, Medium};
+use crate::answer::{self, Delivery};
 use crate::arguments::AccessArgs;
 use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
@@ -31,16 +31,13 @@ pub(super) fn run(arguments: &Filesystems, quiet: bool) -> Result<ExitCode, Comm
     let twice = arguments.variants.iter().map(Variant::to_string);
     if let Some(twice) = twice.into_iter().find(|name| !seen.insert(name.clone())) {
         let message = format!("expected each of --variants once, found {twice} twice");
-        return Err(CommandError::new(Kind::Usage, message));
+        return Err(CommandError::usage(message));
     }
     if arguments.variants.len() < 2 && !arguments.candidates {
-        return Err(CommandError::new(
-            Kind::Usage,
-            format!(
-                "expected two or more --variants, found {}",
-                names(&arguments.variants)
-            ),
-        ));
+        return Err(CommandError::usage(format!(
+            "expected two or more --variants, found {}",
+            names(&arguments.variants)
+        )));
     }
     let server = ServerSource::find(&arguments.server)?;
     let mut draw = Draw::new(quiet);
@@ -68,10 +65,7 @@ pub(super) fn run(arguments: &Filesystems, quiet: bool) -> Result<ExitCode, Comm
     };
     let mut envelope = answer::envelope(found.source, found.answer)?;
     envelope.warnings = found.warnings;
-    delivery.give(
-        |medium| page(&envelope, medium == Medium::Terminal),
-        || envelope.json(),
-    )?;
+    delivery.give_envelope(&envelope, page)?;
     Ok(ExitCode::from(found.code))
 }
 
@@ -263,12 +257,7 @@ impl Runs for Trials<'_> {
         into: &Path,
     ) -> Result<(PathBuf, TrialDocument), Box<dyn Error + Send + Sync>> {
         let parsed: Track = track.parse()?;
-        let access = AccessArgs {
-            timeout: None,
-            credentials_file: None,
-            ca_file: None,
-        };
-        let server = Server::find(&server.to_string(), &access)?;
+        let server = Server::find(&server.to_string(), &AccessArgs::default())?;
         let load = Load {
             track: &parsed,
             text: track,

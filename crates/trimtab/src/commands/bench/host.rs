@@ -46,10 +46,7 @@ impl ThisHost {
             Some((opened, last_passes)) => (&{ opened }, Some(last_passes)),
             None => (&live, None),
         };
-        let arguments = SourceArgs {
-            root: None,
-            data_path: Vec::new(),
-        };
+        let arguments = SourceArgs::default();
         let (host, _) = source::read(opened, &arguments, &[])?;
         let zone = host
             .time_zone
@@ -140,10 +137,7 @@ pub(super) fn is_here(host: &str, port: u16) -> bool {
 /// What the drive of a device itself counts; `None` if it does not tell.
 pub(super) fn drive_writes(device: &Path) -> Option<DriveWrites> {
     let name = device.file_name()?.to_str()?;
-    let arguments = SourceArgs {
-        root: None,
-        data_path: Vec::new(),
-    };
+    let arguments = SourceArgs::default();
     let (host, _) = source::read_with_drive_writes(&source::live(), &arguments, &[]).ok()?;
     let mut drives = host.drive_writes.into_iter();
     drives.find(|drive| drive.drive == name)

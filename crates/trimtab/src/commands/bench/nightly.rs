@@ -3,7 +3,7 @@
 use super::args::{self, Nightly};
 use super::facts as recorded;
 use super::run::measure;
-use crate::answer::{self, AnswerArgs, Delivery, Medium};
+use crate::answer::{self, AnswerArgs, Delivery};
 use crate::commands::explain::known_runs::{KnownRuns, known_runs};
 use crate::commands::explain::times::{Zone, zone_named};
 use crate::commands::explain::{jobs, logs, overwrite};
@@ -28,10 +28,7 @@ const NOTES_BYTES_MAX: u64 = 1 << 20;
 
 pub(super) fn run(arguments: &Nightly, quiet: bool) -> Result<ExitCode, CommandError> {
     let Some(history) = &arguments.history else {
-        return Err(CommandError::new(
-            Kind::Usage,
-            "bench nightly needs a HISTORY",
-        ));
+        return Err(CommandError::usage("bench nightly needs a HISTORY"));
     };
     let delivery = Delivery::of(&arguments.answer, None)?;
     let (mut left, mut is_good) = (Vec::new(), true);
@@ -66,10 +63,7 @@ pub(super) fn run(arguments: &Nightly, quiet: bool) -> Result<ExitCode, CommandE
     let mut envelope =
         update(history, arguments, quiet).map_err(|error| failed.unwrap_or(error))?;
     envelope.warnings.extend(left);
-    delivery.give(
-        |medium| page(&envelope, medium == Medium::Terminal),
-        || envelope.json(),
-    )?;
+    delivery.give_envelope(&envelope, page)?;
     Ok(ExitCode::from(u8::from(!is_good)))
 }
 

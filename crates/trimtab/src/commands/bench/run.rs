@@ -6,7 +6,7 @@ use super::facts;
 use super::host::ThisHost;
 use super::load::{Load, Server, stop_on_signals};
 use super::tracks;
-use crate::answer::{self, Delivery, Medium};
+use crate::answer::{self, Delivery};
 use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
 use bench::track::{BuiltIn, Track};
@@ -43,10 +43,7 @@ pub(super) fn run(arguments: &Run, quiet: bool) -> Result<ExitCode, CommandError
     let is_valid = ran.is_valid();
     let mut envelope = answer::envelope(source, BenchAnswer::Run(Box::new(ran)))?;
     envelope.warnings = warnings;
-    delivery.give(
-        |medium| page(&envelope, medium == Medium::Terminal),
-        || envelope.json(),
-    )?;
+    delivery.give_envelope(&envelope, page)?;
     Ok(ExitCode::from(if failed { 2 } else { u8::from(!is_valid) }))
 }
 
@@ -171,18 +168,14 @@ fn sides(arguments: &Run) -> Result<Vec<Side>, CommandError> {
         (1, 1) => 1,
         (1 | 2, 1 | 2) => 2,
         (tracks, targets) => {
-            return Err(CommandError::new(
-                Kind::Usage,
-                format!(
-                    "expected one or two tracks and one or two targets, found {tracks} and {targets}"
-                ),
-            )
+            return Err(CommandError::usage(format!(
+                "expected one or two tracks and one or two targets, found {tracks} and {targets}"
+            ))
             .hint("run others one after the other, and compare their folders with `trimtab bench compare`"));
         }
     };
     if arguments.interleave && count < 2 {
-        return Err(CommandError::new(
-            Kind::Usage,
+        return Err(CommandError::usage(
             "--interleave alternates two tracks or two targets, found one of each",
         )
         .hint("name two, or use --trials alone"));
@@ -225,11 +218,9 @@ fn track_text(name: &str) -> Result<String, CommandError> {
         return Ok(built_in.text.to_owned());
     }
     if path.is_dir() {
-        return Err(
-            CommandError::new(Kind::Input, "expected a track, found a folder")
-                .at(name)
-                .hint("name a TOML file in it; `trimtab bench tracks ingest` prints one"),
-        );
+        return Err(CommandError::input("expected a track, found a folder")
+            .at(name)
+            .hint("name a TOML file in it; `trimtab bench tracks ingest` prints one"));
     }
     let mut text = String::new();
     let file = regular_file::open(path).map_err(|error| CommandError::unreadable(name, error))?;

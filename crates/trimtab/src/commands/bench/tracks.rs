@@ -1,7 +1,7 @@
 //! Runs `trimtab bench tracks`.
 
 use super::args::Tracks;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::output;
 use bench::track::{BUILT_IN, BuiltIn, schema};
 use std::process::ExitCode;
@@ -31,12 +31,9 @@ fn list() -> String {
 /// The error for a name that no built-in track has.
 pub(super) fn unknown(name: &str) -> CommandError {
     let names: Vec<&str> = BUILT_IN.iter().map(|track| track.name).collect();
-    CommandError::new(
-        Kind::Usage,
-        format!(
-            "no track is named {name}: expected a file, or one of {}",
-            units::list::list(&names)
-        ),
-    )
+    CommandError::usage(format!(
+        "no track is named {name}: expected a file, or one of {}",
+        units::list::list(&names)
+    ))
     .hint("list them with `trimtab bench tracks`; name a file with its path, such as ./mine.toml")
 }

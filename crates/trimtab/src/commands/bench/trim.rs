@@ -4,7 +4,7 @@ use super::args::{Trim, Trimmer};
 use super::host::drive_writes;
 use super::load::stop_on_signals;
 use super::workspace;
-use crate::answer::{self, Delivery, Medium};
+use crate::answer::{self, Delivery};
 use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
 use experiments::trims::{self, Drive, Outcome, Plan, RunError, Runs, Step, Trims, WorkloadError};
@@ -84,10 +84,7 @@ pub(super) fn run(arguments: &Trim, quiet: bool) -> Result<ExitCode, CommandErro
     };
     let mut envelope = answer::envelope(source, BenchAnswer::Trim(Box::new(outcome)))?;
     envelope.warnings.append(&mut warnings);
-    delivery.give(
-        |medium| page(&envelope, medium == Medium::Terminal),
-        || envelope.json(),
-    )?;
+    delivery.give_envelope(&envelope, page)?;
     Ok(ExitCode::from(if is_whole { 0 } else { 2 }))
 }
 

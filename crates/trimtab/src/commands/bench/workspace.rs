@@ -22,11 +22,10 @@ pub(super) fn place(
     draw: &mut Draw,
 ) -> Result<Place, CommandError> {
     if !rustix::process::geteuid().is_root() {
-        return Err(CommandError::new(
-            Kind::Environment,
-            "making and mounting filesystems needs root",
-        )
-        .hint("run it with sudo"));
+        return Err(
+            CommandError::environment("making and mounting filesystems needs root")
+                .hint("run it with sudo"),
+        );
     }
     remove_abandoned(draw)?;
     let Some(path) = device else {

@@ -6,7 +6,7 @@ use crate::commands::cluster::{self, Asked};
 use crate::commands::plan::written;
 use crate::commands::source;
 use crate::config::CheckConfig;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use ::cluster::Answers;
 use facts::{Cluster, Host, Skipped};
 use host::source::is_archive;
@@ -86,7 +86,7 @@ impl Inputs {
             Some(answers) => Some(cluster::facts(answers, hot_threads)?),
             None if hot_threads.is_some() => {
                 let message = "--hot-threads: there is no cluster that the threads belong to";
-                return Err(CommandError::new(Kind::Usage, message).hint(
+                return Err(CommandError::usage(message).hint(
                     "name it with --cluster URL, or a bundle that was collected with --cluster",
                 ));
             }
@@ -141,10 +141,7 @@ pub fn of_bundles(named: &[PathBuf], config: &CheckConfig) -> Result<Gathered, C
         .into_iter()
         .map(|bundle| Some((bundle, "bundle")))
         .collect();
-    let source = SourceArgs {
-        root: None,
-        data_path: Vec::new(),
-    };
+    let source = SourceArgs::default();
     let mut gathered = gather(&sources, (&source, &config.data_paths), false, false)?;
     gathered.remarks.splice(0..0, remarks);
     Ok(gathered)
@@ -406,7 +403,7 @@ fn bundles(named: &[PathBuf], remarks: &mut Vec<String>) -> Result<Vec<PathBuf>,
     for path in &found {
         if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
             let message = format!("--bundle {}: it is given twice", path.display());
-            return Err(CommandError::new(Kind::Usage, message).hint("leave one of them out"));
+            return Err(CommandError::usage(message).hint("leave one of them out"));
         }
     }
     Ok(found)
@@ -423,7 +420,7 @@ fn is_of_a_host(path: &Path) -> bool {
 fn bundles_in(directory: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CommandError> {
     let unreadable = |error: std::io::Error| {
         let message = format!("--bundle {}: {error}", directory.display());
-        CommandError::new(Kind::Environment, message).hint("name a directory that you may read")
+        CommandError::environment(message).hint("name a directory that you may read")
     };
     let mut found = Vec::new();
     let mut other = Vec::new();
@@ -444,8 +441,9 @@ fn bundles_in(directory: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CommandEr
             "--bundle {}: the directory holds neither a host's files nor bundles or support archives",
             directory.display()
         );
-        return Err(CommandError::new(Kind::Input, message)
-            .hint("a bundle is made by `trimtab collect -o FILE`"));
+        return Err(
+            CommandError::input(message).hint("a bundle is made by `trimtab collect -o FILE`")
+        );
     }
     found.sort();
     other.sort();

@@ -2,7 +2,7 @@
 
 use super::args::{Check, SeverityArg};
 use crate::config::{CheckConfig, Suppress};
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use facts::Severity;
 use rules::Selection;
 
@@ -22,13 +22,10 @@ impl<'a> Options<'a> {
     pub fn resolve(arguments: &Check, config: &'a CheckConfig) -> Result<Self, CommandError> {
         for suppress in &config.suppress {
             if rules::find(&suppress.rule).is_none() && !rules::is_retired(&suppress.rule) {
-                return Err(CommandError::new(
-                    Kind::Input,
-                    format!(
-                        "configuration: a suppression names the rule {:?}, which does not exist",
-                        suppress.rule
-                    ),
-                )
+                return Err(CommandError::input(format!(
+                    "configuration: a suppression names the rule {:?}, which does not exist",
+                    suppress.rule
+                ))
                 .hint("`trimtab rule` lists them all"));
             }
         }
@@ -67,11 +64,10 @@ fn selection(arguments: &Check, config: &CheckConfig) -> Result<Selection, Comma
     };
     let mut patterns = selection.select.iter().chain(&selection.ignore);
     match patterns.find(unknown) {
-        Some(pattern) => Err(CommandError::new(
-            Kind::Usage,
-            format!("no rule's id begins with {pattern:?}"),
-        )
-        .hint("`trimtab rule` lists them all")),
+        Some(pattern) => Err(
+            CommandError::usage(format!("no rule's id begins with {pattern:?}"))
+                .hint("`trimtab rule` lists them all"),
+        ),
         None => Ok(selection),
     }
 }

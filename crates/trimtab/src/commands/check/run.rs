@@ -4,7 +4,7 @@ use super::options::Options;
 use super::upload;
 use crate::answer::{self, generated_at};
 use crate::config::{CheckConfig, Config, Suppress};
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::output;
 use facts::{Finding, Severity};
 use report::{CheckReport, CheckedHost, NagiosStatus, RuleInfo, Suppressed, TextOptions};
@@ -190,11 +190,11 @@ fn refuse_rules_without_subject(
     Err(if subject.cluster.is_none() {
         let message =
             format!("--select {select}: these rules are about a cluster, and none is given");
-        CommandError::new(Kind::Usage, message)
+        CommandError::usage(message)
             .hint("name it with --cluster URL, or a bundle that was collected with --cluster")
     } else {
         let message = format!("--select {select}: these rules are about a host, and none is given");
-        CommandError::new(Kind::Usage, message).hint(
+        CommandError::usage(message).hint(
             "add the bundles of the cluster's hosts with --bundle FILE, or leave --cluster out to \
              check this host",
         )
@@ -264,10 +264,10 @@ fn exit_code(
         .any(|finding| finding.severity >= fail_on);
     let coverage = report.coverage();
     if !failed && coverage.is_mostly_blind() {
-        return Err(CommandError::new(
-            Kind::Environment,
-            format!("{}: could not tell: {coverage}", report.source),
-        )
+        return Err(CommandError::environment(format!(
+            "{}: could not tell: {coverage}",
+            report.source
+        ))
         .hint(if report.hosts.is_empty() {
             "see what is skipped and why; a cluster wants the privileges monitor and \
              view_index_metadata"

@@ -2,7 +2,7 @@ use super::args::Collect;
 use crate::commands::cluster::Asked;
 use crate::commands::{cluster, source};
 use crate::config::CheckConfig;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::output;
 use ::cluster::Answers;
 use host::Recording;
@@ -32,9 +32,7 @@ pub fn run(
         let mut salt = [0; 16];
         std::fs::File::open("/dev/urandom")
             .and_then(|mut random| std::io::Read::read_exact(&mut random, &mut salt))
-            .map_err(|error| {
-                CommandError::new(Kind::Environment, format!("/dev/urandom: {error}"))
-            })?;
+            .map_err(|error| CommandError::environment(format!("/dev/urandom: {error}")))?;
         (recording, answers) = anonymise(recording, answers, &salt)?;
     }
     if let Some(answers) = &answers {
@@ -57,7 +55,7 @@ pub fn run(
     if arguments.output == Path::new("-") {
         let mut bytes = Vec::new();
         bundle::write(&recording, &info, &mut bytes)
-            .map_err(|error| CommandError::new(Kind::Environment, format!("bundle: {error}")))?;
+            .map_err(|error| CommandError::environment(format!("bundle: {error}")))?;
         output::print_bytes(&bytes)?;
     } else {
         let existing = if arguments.force {
@@ -70,11 +68,11 @@ pub fn run(
         })
         .map_err(|error| {
             if error.kind() == std::io::ErrorKind::AlreadyExists {
-                CommandError::new(Kind::Refused, error.to_string())
+                CommandError::refused(error.to_string())
                     .hint("name another file, or overwrite it with --force")
             } else {
                 let message = format!("bundle {}: {error}", arguments.output.display());
-                CommandError::new(Kind::Environment, message)
+                CommandError::environment(message)
                     .hint("name a file in a directory that you may write to, or - for stdout")
             }
         })?;
@@ -114,10 +112,7 @@ fn anonymise(
 }
 
 fn json(answers: &Answers) -> Result<Vec<u8>, CommandError> {
-    answers.to_json().map_err(|error| {
-        CommandError::new(
-            Kind::Environment,
-            format!("{}: {error}", cluster::BUNDLE_PATH),
-        )
-    })
+    answers
+        .to_json()
+        .map_err(|error| CommandError::environment(format!("{}: {error}", cluster::BUNDLE_PATH)))
 }

@@ -143,10 +143,7 @@ fn of_host(
     root: Option<&Path>,
     is_live: bool,
 ) -> Result<Found, CommandError> {
-    let arguments = SourceArgs {
-        root: None,
-        data_path: Vec::new(),
-    };
+    let arguments = SourceArgs::default();
     let (host, recording) = source::read(&opened, &arguments, &[])?;
     let files = root.map(|root| files_of(root, &recording));
     let zone = host
@@ -221,16 +218,13 @@ fn of_crontab(path: &Path, content: impl Read) -> Result<Found, CommandError> {
         .map_err(|error| unreadable(path, error))?;
     let text = crontab_jobs::text(bytes).map_err(|found| {
         let expected = "a bundle, or a crontab: lines of five fields and a command";
-        CommandError::new(
-            Kind::Input,
-            format!("--jobs {name}: expected {expected}, found {found}"),
-        )
-        .hint("name a directory, a bundle or a crontab, `/` for this host, or `none`")
+        CommandError::input(format!("--jobs {name}: expected {expected}, found {found}"))
+            .hint("name a directory, a bundle or a crontab, `/` for this host, or `none`")
     })?;
     Ok(Found {
         jobs: crontab_jobs::named_by_program(&name, &text).map_err(|error| {
             let error = unquoted(error, &text);
-            CommandError::new(Kind::Input, format!("--jobs {error}"))
+            CommandError::input(format!("--jobs {error}"))
                 .hint("a crontab has lines such as `47 6 * * 7 fstrim -av`")
         })?,
         from: Some(format!("crontab {name}")),

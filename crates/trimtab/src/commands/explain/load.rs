@@ -74,12 +74,11 @@ impl<'a> Source<'a> {
         if arguments.servers.query.is_empty() && !arguments.servers.discards {
             // `Endpoint` never shows the URL's password.
             let endpoint = parse_endpoint(text, "SOURCE")?;
-            return Err(CommandError::new(
-                Kind::Usage,
-                format!("{endpoint}: nothing is asked for"),
-            )
-            .hint("of a Prometheus: --query PROMQL, or --discards")
-            .hint("of an Elasticsearch or OpenSearch: --index PATTERN --field F"));
+            return Err(
+                CommandError::usage(format!("{endpoint}: nothing is asked for"))
+                    .hint("of a Prometheus: --query PROMQL, or --discards")
+                    .hint("of an Elasticsearch or OpenSearch: --index PATTERN --field F"),
+            );
         }
         Ok(Self::Prometheus(text))
     }
@@ -107,11 +106,10 @@ pub fn load(
     let asks = !servers.query.is_empty() || servers.index.is_some() || servers.discards;
     let is_server = |one: &Source<'_>| matches!(one, Source::Prometheus(_) | Source::Index(_));
     if asks && !parsed.iter().any(is_server) {
-        return Err(CommandError::new(
-            Kind::Usage,
-            "--query, --index and --discards: no SOURCE is a server",
-        )
-        .hint("servers are named by their URL: http://localhost:9090"));
+        return Err(
+            CommandError::usage("--query, --index and --discards: no SOURCE is a server")
+                .hint("servers are named by their URL: http://localhost:9090"),
+        );
     }
     let mut loaded = Loaded::default();
     let mut failed: Option<CommandError> = None;
@@ -260,9 +258,8 @@ fn by_label(
     label: Option<&str>,
     how: Option<Aggregate>,
 ) -> Result<Vec<String>, CommandError> {
-    let refused = |message: String, hint: &'static str| {
-        Err(CommandError::new(Kind::Usage, message).hint(hint))
-    };
+    let refused =
+        |message: String, hint: &'static str| Err(CommandError::usage(message).hint(hint));
     let Some(label) = label else {
         return match how {
             None => Ok(queries.to_vec()),
@@ -319,15 +316,11 @@ fn save(path: &Path, loaded: &Loaded) -> Result<(), CommandError> {
 fn nothing(arguments: &Explain, unselected: &[String]) -> CommandError {
     const EXAMPLES: usize = 5;
     if unselected.is_empty() {
-        return CommandError::new(Kind::Input, "the sources hold no series")
+        return CommandError::input("the sources hold no series")
             .hint("--since and --until may leave out too much");
     }
     let patterns = arguments.select.join(" ");
-    CommandError::new(
-        Kind::Usage,
-        format!("--select {patterns}: no series has such a name"),
-    )
-    .hint(format!(
+    CommandError::usage(format!("--select {patterns}: no series has such a name")).hint(format!(
         "names are such as {}",
         unselected
             .iter()

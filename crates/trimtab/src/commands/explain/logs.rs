@@ -31,7 +31,7 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Given, CommandError> 
         let bytes = input::bytes(path, &format!("--log {name}"), LOG_BYTES_MAX as u64)?;
         let text = whole_log(bytes, &mut { LOG_BYTES_MAX }).map(logs::text);
         let text = text.map_err(|unread| {
-            CommandError::new(Kind::Input, format!("--log {name}: {unread}"))
+            CommandError::input(format!("--log {name}: {unread}"))
                 .hint("decompress it yourself, and cut it to the time of the samples")
         })?;
         // Lines without a year are dated backwards from the last one.

@@ -2,7 +2,7 @@
 
 use super::args::Explain;
 use crate::config::ExplainConfig;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use std::fs::metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub fn refuse(
     let shown = |path: &Path| units::escape(&path.display().to_string()).into_owned();
     let (output, input) = (shown(output), shown(&input));
     let message = format!("--output {output} is read ({input}): the answer would replace it");
-    Err(CommandError::new(Kind::Refused, message).hint(
+    Err(CommandError::refused(message).hint(
         "name another file with -o, or leave it out: the answer then goes to standard output",
     ))
 }
@@ -61,6 +61,7 @@ fn place(path: &Path) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
+    use crate::error::Kind;
     use clap::Parser;
     use std::fs;
 

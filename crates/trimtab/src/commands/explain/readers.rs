@@ -1,7 +1,7 @@
 //! Calls the readers of `sources` with what the command line asks for.
 
 use super::args::{Aggregate, FileArgs};
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use bounded_http::{Client, Endpoint};
 use facts::Skipped;
 use sources::elastic::{self, Figure};
@@ -64,7 +64,7 @@ pub fn archive(
     let curves = source.curves();
     if curves.is_empty() {
         let message = format!("{shown}: the archive holds no history that trimtab reads");
-        return Err(CommandError::new(Kind::Input, message)
+        return Err(CommandError::input(message)
             .hint("it reads sar's text (sarNN) and iostat's; `check --bundle` reads the rest of an archive"));
     }
     let options = options(select, arguments, None, times);
@@ -107,7 +107,7 @@ pub fn archive(
             .skipped
             .first()
             .map_or("no samples", |skipped| &skipped.why);
-        return Err(CommandError::new(Kind::Input, format!("{shown}: {why}")));
+        return Err(CommandError::input(format!("{shown}: {why}")));
     }
     Ok(all)
 }

@@ -3,7 +3,7 @@ use super::known_runs::{KnownRuns, known_runs};
 use super::options::Options;
 use super::times::{self, Zone};
 use super::{disks, jobs, load, logs, other_host, overwrite};
-use crate::answer::{Delivery, Medium, generated_at};
+use crate::answer::{Delivery, generated_at};
 use crate::config::ExplainConfig;
 use crate::error::CommandError;
 use crate::output;
@@ -107,10 +107,10 @@ pub fn run(
         skipped: &skipped,
         warnings: &warnings,
     };
-    let page = |medium| {
+    let page = |brief| {
         let detail = ExplainDetail {
             verbose,
-            brief: medium == Medium::Terminal,
+            brief,
             all: arguments.all,
         };
         report::explain_page(&report, detail)

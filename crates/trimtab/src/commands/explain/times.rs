@@ -3,7 +3,7 @@
 use super::args::Explain;
 use super::jobs;
 use crate::answer::generated_at;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::values;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -38,7 +38,7 @@ impl Zone {
 /// # Errors
 /// When there is none of that name.
 pub fn zone_named(name: &str, from: &str) -> Result<TimeZone, CommandError> {
-    values::zone(name).map_err(|error| CommandError::new(Kind::Usage, format!("{from}: {error}")))
+    values::zone(name).map_err(|error| CommandError::usage(format!("{from}: {error}")))
 }
 
 /// The time range of the samples, and the zone for timestamps without one.
@@ -47,9 +47,8 @@ pub fn zone_named(name: &str, from: &str) -> Result<TimeZone, CommandError> {
 /// When a time, zone or format is invalid.
 pub(super) fn times(arguments: &Explain, zone: &TimeZone) -> Result<Times, CommandError> {
     if let Some(format) = &arguments.files.time_format {
-        sources::times::check_format(format).map_err(|wrong| {
-            CommandError::new(Kind::Usage, format!("--time-format {format}: {wrong}"))
-        })?;
+        sources::times::check_format(format)
+            .map_err(|wrong| CommandError::usage(format!("--time-format {format}: {wrong}")))?;
     }
     let now = generated_at()?;
     let at = |text: &Option<String>, option: &str| {
@@ -68,10 +67,9 @@ pub(super) fn times(arguments: &Explain, zone: &TimeZone) -> Result<Times, Comma
     if let (Some(since), Some(until)) = (times.since, times.until)
         && since >= until
     {
-        return Err(CommandError::new(
-            Kind::Usage,
-            format!("--since {since} is not before --until {until}"),
-        ));
+        return Err(CommandError::usage(format!(
+            "--since {since} is not before --until {until}"
+        )));
     }
     Ok(times)
 }
@@ -101,10 +99,9 @@ fn moment(
         .ok()
         .and_then(|span| now.checked_sub(span).ok())
         .ok_or_else(|| {
-            CommandError::new(
-                Kind::Usage,
-                format!("{option}: expected a time or a span before now, found {text:?}"),
-            )
+            CommandError::usage(format!(
+                "{option}: expected a time or a span before now, found {text:?}"
+            ))
             .hint("for example 2026-11-01, '2026-11-01 06:00', 2026-11-01T06:00:00Z, 90d or 12h")
         })
 }
@@ -112,6 +109,7 @@ fn moment(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
 
     #[test]
     fn moments_on_the_command_line() {

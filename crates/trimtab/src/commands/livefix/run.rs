@@ -54,14 +54,14 @@ fn deliver(
 ) -> Result<ExitCode, CommandError> {
     let delivery = Delivery::of(arguments, None)?;
     let envelope = answer::envelope(source, answer)?;
-    delivery.give(|_| page(&envelope), || envelope.json())?;
+    delivery.give_envelope(&envelope, |envelope, _| page(envelope))?;
     Ok(ExitCode::from(code))
 }
 
 fn status(arguments: &Status) -> Result<ExitCode, CommandError> {
     let Some(of) = &arguments.of else {
         let message = "expected the URL of a cluster, or a process ID";
-        return Err(CommandError::new(Kind::Usage, message)
+        return Err(CommandError::usage(message)
             .hint("for example trimtab livefix status http://localhost:9200"));
     };
     if let Ok(pid) = of.parse() {
@@ -145,7 +145,7 @@ fn uninstall(arguments: &Uninstall) -> Result<ExitCode, CommandError> {
 
 fn open(place: &Place) -> Result<Installation, CommandError> {
     let Some(config) = &place.config else {
-        return Err(CommandError::new(Kind::Usage, "--config is needed"));
+        return Err(CommandError::usage("--config is needed"));
     };
     Installation::open(config, place.home.as_deref()).map_err(install_error)
 }
@@ -162,7 +162,7 @@ fn find_jar() -> Result<PathBuf, CommandError> {
     jars.find(|jar| jar.is_file()).ok_or_else(|| {
         let folders: Vec<String> = folders.iter().map(|f| f.display().to_string()).collect();
         let message = format!("{LIVE_FIX_JAR} is not in {}", folders.join(", nor in "));
-        CommandError::new(Kind::Environment, message).hint("name it with --jar FILE")
+        CommandError::environment(message).hint("name it with --jar FILE")
     })
 }
 

@@ -5,7 +5,7 @@ use super::slots;
 use crate::commands::check::inputs::{self, ReadHost};
 use crate::commands::cluster::{self, Asked};
 use crate::config::Config;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use facts::Cluster;
 use jiff::{SignedDuration, Timestamp};
 use report::views::plan::TrimsToday;
@@ -56,12 +56,12 @@ pub fn of(
     ];
     if let Some((other, _)) = others.into_iter().find(|(_, is_given)| *is_given) {
         let message = format!("{option} {other}: they cannot be used together");
-        return Err(CommandError::new(Kind::Usage, message).hint("leave one of them out"));
+        return Err(CommandError::usage(message).hint("leave one of them out"));
     }
     if arguments.apply {
         let message =
             format!("--apply {option}: it only tells the slots, and what to call on each node");
-        return Err(CommandError::new(Kind::Usage, message).hint(
+        return Err(CommandError::usage(message).hint(
             "name the nodes, the same on each: trimtab plan --apply /data --peers es1,es2,es3; a node that is down when \
              another one asks would have no slot",
         ));
@@ -73,14 +73,14 @@ pub fn of(
     };
     if fleet.names.is_empty() {
         let message = format!("{option}: no node with data was found");
-        return Err(CommandError::new(Kind::Input, message).hint("name them with --peers"));
+        return Err(CommandError::input(message).hint("name them with --peers"));
     }
     if let Some(odd) = fleet.names.iter().find(|name| !is_host_name(name)) {
         let message = format!(
             "{option}: expected names of hosts, found {}",
             units::escape::escape(odd)
         );
-        return Err(CommandError::new(Kind::Input, message).hint("name the nodes with --peers"));
+        return Err(CommandError::input(message).hint("name the nodes with --peers"));
     }
     Ok(Some(fleet))
 }
@@ -138,7 +138,7 @@ fn of_bundles(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Fleet
     let read = inputs::of_bundles(&arguments.bundle, &config.check)?;
     if let Some(unread) = read.unread.first() {
         let message = format!("--bundle {}: {}", unread.what, unread.why);
-        return Err(CommandError::new(Kind::Input, message)
+        return Err(CommandError::input(message)
             .hint("leave it out, and name its node with --peers: slots for a part of the nodes are no plan"));
     }
     let mut remarks = read.remarks;
@@ -149,7 +149,7 @@ fn of_bundles(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Fleet
         .find(|read| read.host.platform.host_name.is_none())
     {
         let message = format!("{}: its host name is not known", nameless.label);
-        return Err(CommandError::new(Kind::Input, message)
+        return Err(CommandError::input(message)
             .hint("name the nodes with --peers, as their hosts are called"));
     }
     if let Some(twice) = hosts.windows(2).find(|pair| pair[0].name == pair[1].name) {
@@ -157,7 +157,7 @@ fn of_bundles(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Fleet
             "--bundle: two are of a host named {}: {} and {}",
             twice[0].name, twice[0].label, twice[1].label
         );
-        return Err(CommandError::new(Kind::Input, message)
+        return Err(CommandError::input(message)
             .hint("leave one of them out, or name the nodes with --peers"));
     }
     let worth = |read: &ReadHost| rules::worth_a_plan(&read.host);

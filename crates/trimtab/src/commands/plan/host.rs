@@ -168,7 +168,7 @@ fn clocks(arguments: &Plan, root: &Root, facts: &Host) -> Result<Clocks, Command
     let has_clock = root.exists("etc/localtime").unwrap_or(true);
     if hosts_zone.is_none() && has_clock && arguments.tz.is_none() {
         let message = "the host's time zone has no name that is known: /etc/localtime is no link into the zone database";
-        return Err(CommandError::new(Kind::Input, message).hint("name it: --tz Europe/Berlin"));
+        return Err(CommandError::input(message).hint("name it: --tz Europe/Berlin"));
     }
     let (zone, mut zone_name) = slots::zone(arguments, hosts_zone.as_ref());
     let clock = hosts_zone.clone().unwrap_or(TimeZone::UTC);
@@ -285,7 +285,7 @@ fn refuse_blocked(blocked: &[Blocked]) -> Result<(), CommandError> {
     let Some((first, others)) = blocked.split_first() else {
         return Ok(());
     };
-    let error = CommandError::new(Kind::Refused, format!("not applied: {}", first.why));
+    let error = CommandError::refused(format!("not applied: {}", first.why));
     let others = others.iter().map(|blocked| blocked.why.clone());
     Err(others.fold(error.hint(first.hint.clone()), CommandError::hint))
 }
@@ -315,7 +315,7 @@ fn mount_points(arguments: &Plan, facts: &Host) -> Result<Vec<String>, CommandEr
     if found.is_empty() {
         let message = "nothing to plan: no store was found whose data is on flash, reached by discards, and not \
                        discarded by the filesystem itself";
-        return Err(CommandError::new(Kind::Input, message)
+        return Err(CommandError::input(message)
             .hint("name a mount point: trimtab plan /data")
             .hint("`trimtab check` says what it found below each mount"));
     }
@@ -334,7 +334,7 @@ fn takeover(
     };
     rules::takeover(facts, &request).map_err(|refusal| {
         let message = format!("{}: {}", refusal.mount_point, refusal.reason);
-        let error = CommandError::new(Kind::Refused, message);
+        let error = CommandError::refused(message);
         refusal.hints.into_iter().fold(error, CommandError::hint)
     })
 }
@@ -435,7 +435,7 @@ fn node(arguments: &Plan, facts: &Host) -> Result<usize, CommandError> {
     }
     let name = name.unwrap_or("this host, whose name is not known,");
     let message = format!("{name} is not one of --peers {}", arguments.peers.join(","));
-    Err(CommandError::new(Kind::Usage, message).hint("--node NODE says which of them this host is"))
+    Err(CommandError::usage(message).hint("--node NODE says which of them this host is"))
 }
 
 /// Options that the units get besides their window.

@@ -1,7 +1,7 @@
 //! What units start, and what of theirs is there already.
 
 use super::args::Plan;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use edits::{Entry, Root};
 use linux::folder::{Folder, OthersWrite};
 use rules::{Blocked, OtherDropIn, PACKAGED_PROGRAM, PLAN_DROP_IN, TIMER_TEMPLATE};
@@ -56,7 +56,7 @@ pub fn program(
         && arguments.root.is_none()
     {
         let message = format!("/{template} runs {PACKAGED_PROGRAM}, which is not there");
-        return Err(CommandError::new(Kind::Refused, message).hint(format!(
+        return Err(CommandError::refused(message).hint(format!(
             "install it: sudo install -m 755 {program} {PACKAGED_PROGRAM}"
         )));
     }
@@ -75,7 +75,7 @@ pub fn program(
 /// The path of this program, which root will start every week: nobody else may be able to put another in its place.
 fn own_path() -> Result<String, CommandError> {
     let failed = |why: String| {
-        CommandError::new(Kind::Refused, why)
+        CommandError::refused(why)
             .hint("install it first: sudo install -m 755 trimtab /usr/bin/trimtab")
     };
     let path =

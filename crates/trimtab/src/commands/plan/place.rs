@@ -205,7 +205,7 @@ pub fn refuse_remains(root: &Root) -> Result<(), CommandError> {
         "/{JOURNAL} is gone, and with it what was there before: {} are of a plan",
         remains.join(", ")
     );
-    Err(CommandError::new(Kind::Environment, message).hint(
+    Err(CommandError::environment(message).hint(
         "remove them by hand, and X-fstrim.notrim from fstab; `systemctl unmask` and `chmod +x` bring back what a plan ends",
     ))
 }

@@ -2,7 +2,7 @@
 
 use super::args::{Plan, words};
 use super::slots;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use jiff::Timestamp;
 use report::views::plan::playbook;
 
@@ -12,7 +12,7 @@ use report::views::plan::playbook;
 /// When no peers or mount points are named, or there are more than slots.
 pub fn of(arguments: &Plan, remarks: &[String], now: Timestamp) -> Result<String, CommandError> {
     let usage = |message: &str| {
-        CommandError::new(Kind::Usage, message)
+        CommandError::usage(message)
             .hint("for example trimtab plan --fstab /data --peers es1,es2,es3 --format ansible")
     };
     if arguments.apply || arguments.undo || arguments.status {

@@ -2,7 +2,7 @@
 
 use super::args::Plan;
 use super::slots::Hours;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use facts::series::{Dating, Series};
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
@@ -45,7 +45,7 @@ pub fn hours(
     let shown = path.display();
     let week = WeekLoad::of(&curves, zone).ok_or_else(|| {
         let message = format!("--load {shown}: expected a day of load with its times, or more, at least every two hours");
-        CommandError::new(Kind::Input, message)
+        CommandError::input(message)
             .hint("a week tells the days apart; log with `iostat -xt 60`, or save a history with `trimtab explain --save`")
     })?;
     let days: Vec<Weekday> = arguments.days.iter().map(|&day| day.into()).collect();
@@ -56,8 +56,7 @@ pub fn hours(
     let quiet = windows.iter().find(|(_, window)| window.is_quiet());
     let (len_s, window) = quiet.or(windows.first()).ok_or_else(|| {
         let message = format!("--load {shown}: no hours of a day are known as a whole");
-        CommandError::new(Kind::Input, message)
-            .hint("give it samples of at least a day, without long gaps")
+        CommandError::input(message).hint("give it samples of at least a day, without long gaps")
     })?;
     if !window.is_quiet() {
         cautions.push(format!(

@@ -81,6 +81,6 @@ pub fn run(arguments: &Plan, config: &Config) -> Result<ExitCode, CommandError> 
     };
     let mut envelope = answer::envelope(source, answer)?;
     envelope.warnings = warnings;
-    delivery.give(|_| page(&envelope), || envelope.json())?;
+    delivery.give_envelope(&envelope, |envelope, _| page(envelope))?;
     Ok(code)
 }

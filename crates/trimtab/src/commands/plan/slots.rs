@@ -1,7 +1,7 @@
 //! Slots from the arguments.
 
 use super::args::{DEFAULT_DAYS, EveryArg, Plan, words};
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use jiff::Timestamp;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
@@ -25,41 +25,42 @@ const ALONE_MIN: Duration = Duration::from_hours(1);
 /// # Errors
 /// When an argument is invalid.
 pub fn validate(arguments: &Plan) -> Result<(), CommandError> {
-    let usage = |message: String| CommandError::new(Kind::Usage, message);
     if let Some(mount) = arguments
         .mounts
         .iter()
         .find(|mount| !mount.starts_with('/'))
     {
-        return Err(usage(format!(
+        return Err(CommandError::usage(format!(
             "{mount}: expected the absolute path of a mount point"
         ))
         .hint("for example trimtab plan /data; nodes are named with --peers"));
     }
     let mut names = HashSet::new();
     if let Some(twice) = arguments.peers.iter().find(|node| !names.insert(*node)) {
-        return Err(usage(format!("--peers: {twice} is named twice"))
-            .hint("name each host once: a host trims its filesystems one after the other"));
+        return Err(
+            CommandError::usage(format!("--peers: {twice} is named twice"))
+                .hint("name each host once: a host trims its filesystems one after the other"),
+        );
     }
     if arguments.peers.iter().any(String::is_empty) {
         return Err(
-            usage("--peers: a name is empty".to_owned()).hint("for example --peers es1,es2,es3")
+            CommandError::usage("--peers: a name is empty").hint("for example --peers es1,es2,es3")
         );
     }
     if arguments.apply && !arguments.peers.is_empty() && arguments.mounts.is_empty() {
-        return Err(usage("--apply --peers: expected the mount points, the same on each node".to_owned())
+        return Err(CommandError::usage("--apply --peers: expected the mount points, the same on each node")
             .hint("nodes that find other filesystems would count other slots: trimtab plan --apply /data --peers ..."));
     }
     let days: Vec<String> = arguments.days.iter().map(ToString::to_string).collect();
     if arguments.every == Some(EveryArg::Day) && days.join(",") != DEFAULT_DAYS {
         return Err(
-            usage("--every day: it is every day, whatever --days says".to_owned())
+            CommandError::usage("--every day: it is every day, whatever --days says")
                 .hint("leave one of them out"),
         );
     }
     if arguments.pass.is_some_and(|pass| pass < PASS_MIN) {
         let message = "--pass: expected a minute or more".to_owned();
-        return Err(usage(message).hint("for example --pass 20min"));
+        return Err(CommandError::usage(message).hint("for example --pass 20min"));
     }
     Ok(())
 }
@@ -173,10 +174,9 @@ pub fn alone(
         }
     }
     let why = refusal.map_or_else(|| "the window is empty".to_owned(), |why| why.to_string());
-    let error = CommandError::new(
-        Kind::Input,
-        format!("no slot fits beside this host's heavy jobs and the changes of its clocks: {why}"),
-    );
+    let error = CommandError::input(format!(
+        "no slot fits beside this host's heavy jobs and the changes of its clocks: {why}"
+    ));
     Err(error.hint("widen --window, add --days, or name a shorter --pass; `trimtab check --verbose` lists the jobs"))
 }
 
@@ -214,7 +214,7 @@ pub fn one_each(
 ) -> Result<Vec<Slot>, CommandError> {
     assign(&Hours::of(arguments), wanted, passes, &[]).map_err(|refusal| {
         let message = format!("no plan without overlaps: {refusal}");
-        CommandError::new(Kind::Input, message)
+        CommandError::input(message)
     })
 }
 

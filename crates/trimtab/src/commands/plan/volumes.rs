@@ -3,7 +3,7 @@
 use super::args::{Plan, words};
 use super::slots::{self, Wanted};
 use crate::commands::access::parse_endpoint;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::input;
 use jiff::Timestamp;
 use plan::{Every, LeftOut, Listed, Means, Slot, Trimmer, Volume, Why};
@@ -34,7 +34,7 @@ const EXAMPLE: &str =
 pub fn objects(arguments: &Plan, now: Timestamp) -> Result<String, CommandError> {
     let Some(path) = &arguments.volumes else {
         let message = "--format kubernetes: expected --volumes, the list of kubectl";
-        return Err(CommandError::new(Kind::Usage, message).hint(EXAMPLE));
+        return Err(CommandError::usage(message).hint(EXAMPLE));
     };
     let plan = of_volumes(arguments, path, now)?;
     if plan.volumes.is_empty() {
@@ -48,7 +48,7 @@ pub fn objects(arguments: &Plan, now: Timestamp) -> Result<String, CommandError>
                 units::count::counted(rest.len() as u64, "other is", "others are")
             ),
         };
-        return Err(CommandError::new(Kind::Input, message)
+        return Err(CommandError::input(message)
             .hint("the same call without --format lists them with their reasons"));
     }
     Ok(manifests(&plan))
@@ -65,12 +65,11 @@ pub fn of_volumes(
 ) -> Result<VolumesPlan, CommandError> {
     let name = format!("--volumes {}", path.display());
     let text = input::text_or_stdin(path, &name, BYTES_MAX)?;
-    let listed = plan::read_volumes(&text).map_err(|error| {
-        CommandError::new(Kind::Input, format!("{name}: {error}")).hint(EXAMPLE)
-    })?;
+    let listed = plan::read_volumes(&text)
+        .map_err(|error| CommandError::input(format!("{name}: {error}")).hint(EXAMPLE))?;
     if listed.volumes.is_empty() && listed.left.is_empty() {
         let message = format!("{name}: no PersistentVolume is in the list");
-        return Err(CommandError::new(Kind::Input, message).hint(EXAMPLE));
+        return Err(CommandError::input(message).hint(EXAMPLE));
     }
     let mut listed = in_namespaces(arguments, listed)?;
     listed.leave_out(arguments.image.is_some());
@@ -158,9 +157,7 @@ fn in_namespaces(arguments: &Plan, mut listed: Listed) -> Result<Listed, Command
             units::list(&known)
         };
         let message = format!("--namespace {missing}: no volume is claimed there; found {found}");
-        return Err(
-            CommandError::new(Kind::Input, message).hint("`kubectl get pv` shows the claims")
-        );
+        return Err(CommandError::input(message).hint("`kubectl get pv` shows the claims"));
     }
     listed
         .volumes
@@ -179,7 +176,7 @@ fn stagger(arguments: &Plan, listed: &Listed) -> Result<Duration, CommandError> 
     let stagger = arguments.stagger.unwrap_or(STAGGER);
     if stagger.subsec_nanos() > 0 {
         let message = "--stagger: expected whole seconds";
-        return Err(CommandError::new(Kind::Usage, message).hint("csi-addons has whole hours"));
+        return Err(CommandError::usage(message).hint("csi-addons has whole hours"));
     }
     Ok(stagger)
 }
@@ -196,9 +193,7 @@ fn retries(volumes: &[Volume]) -> Duration {
 
 /// Refuses options that what trims the volumes does not have.
 fn fits(arguments: &Plan, volumes: &[Volume]) -> Result<(), CommandError> {
-    let usage = |message: String, hint: &'static str| {
-        Err(CommandError::new(Kind::Usage, message).hint(hint))
-    };
+    let usage = |message: String, hint: &'static str| Err(CommandError::usage(message).hint(hint));
     if let Some(url) = &arguments.require_green {
         parse_endpoint(url, "--require-green")?;
     }

@@ -2,7 +2,7 @@
 
 use super::args::Rule;
 use crate::answer::OutputArgs;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::output;
 use report::views::rule;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 pub fn run(arguments: &Rule) -> Result<ExitCode, CommandError> {
     let text = if let Some(id) = &arguments.id {
         let found = rules::find(id).ok_or_else(|| {
-            CommandError::new(Kind::Usage, format!("there is no rule {id:?}"))
+            CommandError::usage(format!("there is no rule {id:?}"))
                 .hint("`trimtab rule` lists them all")
         })?;
         page::terminal(&rule::explained(found), &OutputArgs::default().terminal())

@@ -4,7 +4,7 @@ use super::args::StateArgs;
 use crate::answer::generated_at;
 use crate::commands::access::{self, http_options, parse_endpoint};
 use crate::commands::cluster::saved;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::progress::Draw;
 use ::cluster::{Root, ShardAnswer, ask_root, ask_shards, shard_options};
 use bounded_http::{Client, Endpoint};
@@ -55,7 +55,7 @@ pub fn load(arguments: &StateArgs, quiet: bool) -> Result<Loaded, CommandError> 
     let from = arguments
         .state
         .as_deref()
-        .ok_or_else(|| CommandError::new(Kind::Usage, "--state is needed"))?;
+        .ok_or_else(|| CommandError::usage("--state is needed"))?;
     let (mut loaded, asked) = if from.contains("://") {
         from_url(from, arguments)?
     } else if let Some(archive) = archive(from)? {
@@ -94,7 +94,7 @@ pub fn load(arguments: &StateArgs, quiet: bool) -> Result<Loaded, CommandError> 
 }
 
 fn not_modelled(source: &str, error: &impl std::fmt::Display) -> CommandError {
-    CommandError::new(Kind::Input, format!("{source}: {error}"))
+    CommandError::input(format!("{source}: {error}"))
         .hint("--version takes the server for another one")
 }
 
@@ -152,7 +152,7 @@ fn archive(from: &str) -> Result<Option<Box<dyn host::Source>>, CommandError> {
     let source = crate::commands::source::stored(path, "--state")?.source;
     if source.stat("cluster_state.json").is_err() {
         let message = format!("--state {from}: it holds no cluster_state.json");
-        return Err(CommandError::new(Kind::Input, message).hint(format!(
+        return Err(CommandError::input(message).hint(format!(
             "give an archive of support-diagnostics (its full mode), or the answer of {STATE}"
         )));
     }
@@ -167,9 +167,8 @@ fn from_archive(
     arguments: &StateArgs,
 ) -> Result<Loaded, CommandError> {
     let server = arguments.version.clone().unwrap_or_default();
-    let unread = |name: &str, why: String| {
-        CommandError::new(Kind::Input, format!("--state {from}: {name}: {why}"))
-    };
+    let unread =
+        |name: &str, why: String| CommandError::input(format!("--state {from}: {name}: {why}"));
     let name = "cluster_state.json";
     let body = saved(archive, name).map_err(|why| {
         unread(name, why)
@@ -236,7 +235,7 @@ fn read_file<T>(
 }
 
 fn state_error(source: &str, request: &str, error: &StateError) -> CommandError {
-    let shown = CommandError::new(Kind::Input, format!("{source}: {error}"));
+    let shown = CommandError::input(format!("{source}: {error}"));
     match error {
         StateError::Json { .. } => {
             shown.hint(format!(
@@ -258,14 +257,11 @@ fn state_error(source: &str, request: &str, error: &StateError) -> CommandError 
 
 /// The error for a state whose shard copies are inconsistent.
 pub fn misfit(source: &str, error: &RoutingError) -> CommandError {
-    CommandError::new(
-        Kind::Input,
-        format!(
-            "{}: {}",
-            units::escape::escape(source),
-            units::escape::escape(&error.to_string())
-        ),
-    )
+    CommandError::input(format!(
+        "{}: {}",
+        units::escape::escape(source),
+        units::escape::escape(&error.to_string())
+    ))
     .hint(format!(
         "give the answer of {STATE}, of one moment and in one piece"
     ))

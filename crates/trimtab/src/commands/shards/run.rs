@@ -2,9 +2,9 @@
 
 use super::args::{Cost, Reroute, Shards, ShardsCommand, StateArgs, WhatIf};
 use super::load;
-use crate::answer::{self, Delivery, Medium};
+use crate::answer::{self, Delivery};
 use crate::commands;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::output;
 use crate::progress::Draw;
 use report::views::shards::{ShardsAnswer, page};
@@ -65,8 +65,7 @@ fn cost(arguments: &Cost, quiet: bool) -> Result<ExitCode, CommandError> {
             (size, arguments.version.clone(), "arguments".to_owned())
         }
         _ => {
-            return Err(CommandError::new(
-                Kind::Usage,
+            return Err(CommandError::usage(
                 "--shards and --nodes are needed, or --state",
             ));
         }
@@ -188,13 +187,10 @@ fn refused(source: &str, error: &ForecastError) -> CommandError {
         ForecastError::Routing(error) => load::misfit(source, error),
         ForecastError::Setting(error) => {
             let error = error.to_string();
-            CommandError::new(
-                Kind::Usage,
-                format!("--set: {}", units::escape::escape(&error)),
-            )
+            CommandError::usage(format!("--set: {}", units::escape::escape(&error)))
         }
         ForecastError::Change(error) => {
-            CommandError::new(Kind::Usage, units::escape::escape(&error.to_string()))
+            CommandError::usage(units::escape::escape(&error.to_string()))
         }
     }
 }
@@ -207,8 +203,5 @@ fn give(
 ) -> Result<(), CommandError> {
     let mut envelope = answer::envelope(source, result)?;
     envelope.warnings = warnings;
-    delivery.give(
-        |medium| page(&envelope, medium == Medium::Terminal),
-        || envelope.json(),
-    )
+    delivery.give_envelope(&envelope, page)
 }

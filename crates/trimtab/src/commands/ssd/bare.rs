@@ -4,7 +4,7 @@ use super::args::Scene;
 use super::refuse::refuse;
 use super::spec::{Basis, PAGES_PER_BLOCK};
 use crate::config::SsdConfig;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use flash::bare::{
     BareDrive, BareError, COUNTED_PAGES_MIN, PASSES, WARM_UP_PASSES, pages_of_passes,
 };
@@ -23,12 +23,11 @@ pub fn drive(
     trim_share: f64,
     config: &SsdConfig,
 ) -> Result<BareDrive, CommandError> {
-    let usage = |message: String| CommandError::new(Kind::Usage, message);
     let bare = &scene.bare;
     refuse_days(scene)?;
     let logical_pages = bare
         .logical_pages
-        .ok_or_else(|| usage("expected --logical-pages N for a bare drive".to_owned()))?;
+        .ok_or_else(|| CommandError::usage("expected --logical-pages N for a bare drive"))?;
     let basis = Basis::resolve(&scene.drive, op, policy, config, 4096)?;
     let geometry = Geometry::new(
         logical_pages,
@@ -36,11 +35,13 @@ pub fn drive(
         basis.pages_per_block.unwrap_or(PAGES_PER_BLOCK),
         basis.page_bytes,
     )
-    .map_err(|error| usage(error.to_string()).hint("take fewer --logical-pages, or less --op"))?;
+    .map_err(|error| {
+        CommandError::usage(error.to_string()).hint("take fewer --logical-pages, or less --op")
+    })?;
     let pattern = match &scene.workload {
         None => Pattern::Uniform,
         Some(mix) => mix.single_pattern().ok_or_else(|| {
-            usage(format!(
+            CommandError::usage(format!(
                 "--workload {mix} works on files, and --logical-pages is a bare drive"
             ))
             .hint(format!("a bare drive takes {}", Pattern::NAMES))
@@ -71,21 +72,20 @@ pub fn drive(
 /// Converts an error of the model to a command-line error with hints.
 #[allow(clippy::needless_pass_by_value)] // for map_err
 pub fn refused(error: BareError) -> CommandError {
-    let usage = |message: String| CommandError::new(Kind::Usage, message);
     match error {
         BareError::NoHotPages(_) => {
-            usage(format!("--{error}")).hint("add --workload hot-cold:20/80")
+            CommandError::usage(format!("--{error}")).hint("add --workload hot-cold:20/80")
         }
-        BareError::TrimsWithPattern(pattern) => usage(format!(
+        BareError::TrimsWithPattern(pattern) => CommandError::usage(format!(
             "--trim-share goes with uniform writes only, found --workload {pattern}"
         ))
         .hint("leave --workload out")
         .hint("below a filesystem (--capacity) every workload is trimmed: --trim online"),
-        BareError::Indivisible { pattern, pages } => usage(format!(
+        BareError::Indivisible { pattern, pages } => CommandError::usage(format!(
             "--workload {pattern}: {pages} pages cannot be divided so"
         ))
         .hint("take more pages"),
-        BareError::Drive(_) | BareError::Trims(_) => usage(error.to_string()),
+        BareError::Drive(_) | BareError::Trims(_) => CommandError::usage(error.to_string()),
     }
 }
 

@@ -5,7 +5,7 @@ use super::from_host::{Fact, Found};
 use super::refuse::refuse;
 use super::spec::{Basis, require_chunk};
 use crate::config::SsdConfig;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use flash::ftl::Collection;
 use flash::scenario::{DriveSpec, Scenario, ScenarioError};
 use flash::setup::{Mix, Setup, TrimSchedule, usual_pages_per_block, usual_warm_up_days};
@@ -93,7 +93,7 @@ impl Plan {
             (None, Some(mix)) => mix,
             (None, None) => WORKLOAD
                 .parse::<Mix>()
-                .map_err(|error| CommandError::new(Kind::Usage, error.to_string()))?,
+                .map_err(|error| CommandError::usage(error.to_string()))?,
         };
         let timing = basis.timing(capacity_bytes)?;
         let chunk_bytes = days
@@ -136,10 +136,9 @@ impl Plan {
             days: shown_days,
             interval_hours: days.interval.unwrap_or(INTERVAL_HOURS),
             pages_max: u32::try_from(simulated).map_err(|_| {
-                CommandError::new(
-                    Kind::Usage,
-                    format!("--simulated-pages: expected less than 2^32, found {simulated}"),
-                )
+                CommandError::usage(format!(
+                    "--simulated-pages: expected less than 2^32, found {simulated}"
+                ))
             })?,
             seed: scene.seed,
             ..Scenario::default()
@@ -189,7 +188,7 @@ pub fn refused(error: ScenarioError) -> CommandError {
         ScenarioError::Raid0(_) => Some("choose another --chunk"),
         _ => None,
     };
-    let refusal = CommandError::new(Kind::Usage, error.to_string());
+    let refusal = CommandError::usage(error.to_string());
     match hint {
         Some(hint) => refusal.hint(hint),
         None => refusal,
@@ -198,7 +197,7 @@ pub fn refused(error: ScenarioError) -> CommandError {
 
 /// The error for a missing required value.
 fn missing(flag: &str, what: &str, found: Option<&Found>) -> CommandError {
-    let error = CommandError::new(Kind::Usage, format!("expected {flag}: nothing says {what}"));
+    let error = CommandError::usage(format!("expected {flag}: nothing says {what}"));
     match found {
         Some(found) => found.skipped(&[]).iter().fold(error, |error, skipped| {
             error.hint(format!("{}: {}", skipped.what, skipped.why))

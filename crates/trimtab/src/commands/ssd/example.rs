@@ -3,9 +3,9 @@
 use super::args::{Example, ExampleName};
 use super::days::refused;
 use super::document::Answer;
-use crate::answer::{Delivery, Medium, envelope};
+use crate::answer::{Delivery, envelope};
 use crate::config::SsdConfig;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::progress::Meter;
 use flash::block_mapped::five_pages;
 use flash::examples;
@@ -27,8 +27,7 @@ pub fn run(arguments: &Example, config: &SsdConfig, quiet: bool) -> Result<(), C
     match arguments.name {
         ExampleName::FivePages => {
             let drive = |trims| {
-                five_pages(trims)
-                    .map_err(|error| CommandError::new(Kind::Environment, error.to_string()))
+                five_pages(trims).map_err(|error| CommandError::environment(error.to_string()))
             };
             let answer = FivePages::of(&drive(false)?, &drive(true)?);
             give(&delivery, Answer::FivePages(&answer), |brief| {
@@ -90,8 +89,5 @@ fn give(
     page: impl FnOnce(bool) -> Page,
 ) -> Result<(), CommandError> {
     let document = envelope(SOURCE, answer)?;
-    delivery.give(
-        |medium| page(medium == Medium::Terminal),
-        || document.json(),
-    )
+    delivery.give_envelope(&document, |_, is_brief| page(is_brief))
 }

@@ -4,7 +4,7 @@ use super::args::Days;
 use crate::arguments::SourceArgs;
 use crate::commands::source;
 use crate::config::Config;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use facts::{Evidence, Skipped};
 use flash::scenario::{Schedule, Trims};
 use flash::setup::{Mix, TrimSchedule};
@@ -40,10 +40,7 @@ pub fn read(
         (None, Some(root)) => source::stored(root, "directory")?,
         (None, None) => source::live(),
     };
-    let arguments = SourceArgs {
-        root: None,
-        data_path: Vec::new(),
-    };
+    let arguments = SourceArgs::default();
     // With --host-written, the drives need not be queried.
     let ask_drives = wants_measured && days.host_written.is_none();
     let read = if ask_drives {
@@ -75,18 +72,14 @@ fn no_mount(wanted: Option<&str>, none: &NoMount) -> CommandError {
         format!("mounts on block devices: {}", points.join(", "))
     };
     let error = match wanted {
-        None => CommandError::new(
-            Kind::Usage,
-            "--from-host: no store was found whose data lies on a block device",
-        )
-        .hint("name the mount: --from-host /data"),
-        Some(point) => CommandError::new(
-            Kind::Usage,
-            format!(
-                "--from-host {}: nothing is mounted there",
-                units::escape(point)
-            ),
-        ),
+        None => {
+            CommandError::usage("--from-host: no store was found whose data lies on a block device")
+                .hint("name the mount: --from-host /data")
+        }
+        Some(point) => CommandError::usage(format!(
+            "--from-host {}: nothing is mounted there",
+            units::escape(point)
+        )),
     };
     error.hint(known)
 }

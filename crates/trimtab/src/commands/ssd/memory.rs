@@ -1,6 +1,6 @@
 //! Memory check: rejects simulations whose tables do not fit into memory.
 
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 
 /// Checks that `bytes` fit into available memory.
 ///
@@ -9,14 +9,11 @@ use crate::error::{CommandError, Kind};
 pub fn require(bytes: u64) -> Result<(), CommandError> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     match available(&meminfo) {
-        Some(available) if bytes > available => Err(CommandError::new(
-            Kind::Environment,
-            format!(
-                "the tables take {}, and {} of memory are left",
-                units::bytes(bytes),
-                units::bytes(available)
-            ),
-        )
+        Some(available) if bytes > available => Err(CommandError::environment(format!(
+            "the tables take {}, and {} of memory are left",
+            units::bytes(bytes),
+            units::bytes(available)
+        ))
         .hint("fewer or larger pages need less: --logical-pages, --page-bytes, --simulated-pages")),
         _ => Ok(()),
     }

@@ -7,9 +7,9 @@ use super::document::Answer;
 use super::from_host::{self, Found};
 use super::memory;
 use super::refuse::refuse;
-use crate::answer::{Delivery, Medium, envelope};
+use crate::answer::{Delivery, envelope};
 use crate::config::Config;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::progress::Meter;
 use flash::bare::BareDrive;
 use flash::setup::Setup;
@@ -67,10 +67,7 @@ pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandE
     let mut document = envelope(source, Answer::Scenario(&answer))?;
     document.warnings = result.warnings();
     document.skipped.clone_from(&result.skipped);
-    delivery.give(
-        |medium| result.page(medium == Medium::Terminal),
-        || document.json(),
-    )
+    delivery.give_envelope(&document, |_, is_brief| result.page(is_brief))
 }
 
 fn run_bare(drive: &BareDrive, delivery: &Delivery<'_>, quiet: bool) -> Result<(), CommandError> {
@@ -82,7 +79,7 @@ fn run_bare(drive: &BareDrive, delivery: &Delivery<'_>, quiet: bool) -> Result<(
     drop(meter);
     let answer = DriveAnswer::of(drive, &outcome);
     let document = envelope("arguments", Answer::Drive(&answer))?;
-    delivery.give(|_| answer.page(), || document.json())
+    delivery.give_envelope(&document, |_, _| answer.page())
 }
 
 /// Simulates the setup and variants of it that change one thing.
@@ -117,7 +114,7 @@ fn simulate(
     let mut outcomes = outcomes.into_iter();
     let simulated = outcomes
         .next()
-        .ok_or_else(|| CommandError::new(Kind::Environment, "nothing was simulated"))?
+        .ok_or_else(|| CommandError::environment("nothing was simulated"))?
         .map_err(refused)?;
     let days = &arguments.scene.days;
     Ok(ScenarioResult {

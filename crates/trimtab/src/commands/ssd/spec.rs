@@ -4,7 +4,7 @@ use super::args::DriveArgs;
 use super::drive_file;
 use super::values;
 use crate::config::SsdConfig;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::values::configured;
 use flash::drive_file::DriveFile;
 use flash::ftl::Collection;
@@ -90,7 +90,7 @@ impl Basis {
         let preset = Timing::preset(&self.preset).unwrap_or(Timing::TLC);
         self.file
             .timing(preset.sized(capacity_bytes))
-            .map_err(|error| CommandError::new(Kind::Input, error.to_string()))
+            .map_err(|error| CommandError::input(error.to_string()))
     }
 }
 
@@ -102,11 +102,8 @@ pub fn require_chunk(bytes: u64, drives: u32, page_bytes: u32) -> Result<(), Com
     if drives == 1 || bytes.is_multiple_of(page_bytes.into()) {
         return Ok(());
     }
-    Err(CommandError::new(
-        Kind::Usage,
-        format!(
-            "--chunk: expected a page or more, each of {page_bytes} bytes, found {bytes} bytes"
-        ),
-    )
+    Err(CommandError::usage(format!(
+        "--chunk: expected a page or more, each of {page_bytes} bytes, found {bytes} bytes"
+    ))
     .hint("choose a multiple of it for --chunk, or smaller pages with --page-bytes"))
 }

@@ -7,9 +7,9 @@ use super::document::Answer;
 use super::from_host::{Fact, Found};
 use super::memory;
 use super::refuse::refuse;
-use crate::answer::{Delivery, Medium, envelope};
+use crate::answer::{Delivery, envelope};
 use crate::config::SsdConfig;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::progress::Meter;
 use flash::bare::BareDrive;
 use rayon::prelude::*;
@@ -32,8 +32,7 @@ pub fn run(
     let delivery = Delivery::of(&arguments.answer, config.format)?;
     let is_bare = arguments.scene.bare.logical_pages.is_some();
     if !is_bare && !arguments.trim_share.is_empty() {
-        return Err(CommandError::new(
-            Kind::Usage,
+        return Err(CommandError::usage(
             "--trim-share is of bare drives; a drive below a filesystem is trimmed by --trim",
         )
         .hint("leave --trim-share out, or take --logical-pages instead of --capacity"));
@@ -49,7 +48,7 @@ pub fn run(
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
-        .map_err(|error| CommandError::new(Kind::Environment, format!("threads: {error}")))?;
+        .map_err(|error| CommandError::environment(format!("threads: {error}")))?;
     let jobs = if is_bare {
         bare_jobs(arguments, config)?
     } else {
@@ -75,10 +74,9 @@ pub fn run(
             .into_iter()
             .find_map(|row| row.error)
             .unwrap_or_default();
-        return Err(CommandError::new(
-            Kind::Usage,
-            format!("none of the settings could be simulated: {why}"),
-        ));
+        return Err(CommandError::usage(format!(
+            "none of the settings could be simulated: {why}"
+        )));
     }
     let common = jobs
         .first()
@@ -89,10 +87,7 @@ pub fn run(
     let mut document = envelope(source, Answer::Sweep(&answer))?;
     let outranked = jobs.first().map_or(&[][..], Job::outranked);
     document.skipped = found.map_or_else(Vec::new, |found| found.skipped(outranked));
-    delivery.give(
-        |medium| sweep(&answer, medium == Medium::Terminal),
-        || document.json(),
-    )?;
+    delivery.give_envelope(&document, |_, is_brief| sweep(&answer, is_brief))?;
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
@@ -206,11 +201,10 @@ fn limit(lengths: &[usize]) -> Result<(), CommandError> {
         .try_fold(1_usize, |product, &len| product.checked_mul(len));
     match count {
         Some(count) if count <= SETTINGS_MAX => Ok(()),
-        _ => Err(CommandError::new(
-            Kind::Usage,
-            format!("the grid has more than {SETTINGS_MAX} settings"),
-        )
-        .hint("shorten a list")),
+        _ => Err(
+            CommandError::usage(format!("the grid has more than {SETTINGS_MAX} settings"))
+                .hint("shorten a list"),
+        ),
     }
 }
 

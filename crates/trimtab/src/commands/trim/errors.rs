@@ -165,23 +165,19 @@ fn busy(mount_point: &str, error: StateError, resume: &ResumeCommand) -> Command
     };
     let name = escape(mount_point);
     if *same_filesystem {
-        return CommandError::new(
-            Kind::Refused,
-            format!("{name} is being trimmed by process {pid}"),
-        )
-        .hint(format!(
-            "{} shows how far it is",
-            command_text(&resume.status())
-        ))
-        .hint(format!(
-            "{} ends it for good; `kill {pid}` ends it so that it can be resumed later",
-            command_text(&resume.cancel(mount_point))
-        ));
+        return CommandError::refused(format!("{name} is being trimmed by process {pid}"))
+            .hint(format!(
+                "{} shows how far it is",
+                command_text(&resume.status())
+            ))
+            .hint(format!(
+                "{} ends it for good; `kill {pid}` ends it so that it can be resumed later",
+                command_text(&resume.cancel(mount_point))
+            ));
     }
-    CommandError::new(
-        Kind::Refused,
-        format!("{name}: {what} is below a filesystem that process {pid} is trimming"),
-    )
+    CommandError::refused(format!(
+        "{name}: {what} is below a filesystem that process {pid} is trimming"
+    ))
     .hint(
         "filesystems that share a drive are trimmed one after another: name them in one command, \
          or wait",

@@ -4,7 +4,7 @@ use super::args::Trim;
 use super::store_probe::is_url;
 use crate::commands::access::parse_endpoint;
 use crate::config::TrimConfig;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::values;
 use jiff::tz::TimeZone;
 use std::path::{Path, PathBuf};
@@ -176,14 +176,12 @@ fn windows(
         return Ok(Windows::new(list, TimeZone::UTC));
     }
     let zone = match arguments.tz.as_ref().or(config.tz.as_ref()) {
-        Some(name) => values::zone(name)
-            .map_err(|error| CommandError::new(Kind::Usage, format!("--tz: {error}")))?,
+        Some(name) => {
+            values::zone(name).map_err(|error| CommandError::usage(format!("--tz: {error}")))?
+        }
         None => environment.zone.clone().map_err(|error| {
-            CommandError::new(
-                Kind::Environment,
-                format!("the host's time zone is unknown: {error}"),
-            )
-            .hint("name it with --tz ZONE, as Europe/Berlin or UTC")
+            CommandError::environment(format!("the host's time zone is unknown: {error}"))
+                .hint("name it with --tz ZONE, as Europe/Berlin or UTC")
         })?,
     };
     Ok(Windows::new(list, zone))
@@ -208,6 +206,7 @@ mod tests {
     use super::*;
     use crate::answer::AnswerArgs;
     use crate::cli::{Cli, Command};
+    use crate::error::Kind;
     use clap::Parser;
     use report::trim::command_text;
     use std::time::Duration;

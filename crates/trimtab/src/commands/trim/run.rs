@@ -8,7 +8,7 @@ use super::store_probe::{self, StoreProbeOptions};
 use crate::arguments::{AccessArgs, SourceArgs};
 use crate::commands::{access, source};
 use crate::config::{Config, TrimConfig};
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::helper::FITRIM_HELPER;
 use crate::output;
 use facts::{Finding, Host};
@@ -88,14 +88,10 @@ pub fn run(
 
 fn read(config: &Config) -> Result<Host, CommandError> {
     let opened = source::live();
-    let arguments = SourceArgs {
-        root: None,
-        data_path: Vec::new(),
-    };
+    let arguments = SourceArgs::default();
     let (host, _) = source::read(&opened, &arguments, &config.check.data_paths)?;
     if host.mounts.is_empty() {
-        return Err(CommandError::new(
-            Kind::Environment,
+        return Err(CommandError::environment(
             "no mounts are known: /proc/self/mountinfo could not be read",
         ));
     }
@@ -311,19 +307,17 @@ impl<'a> Call<'a> {
         }
         self.require_consent(&wanted, arguments)?;
         if wanted.is_empty() {
-            return Err(
-                CommandError::new(Kind::Refused, "nothing here can be trimmed")
-                    .hint("`trimtab trim --all --dry-run` gives the reasons"),
-            );
+            return Err(CommandError::refused("nothing here can be trimmed")
+                .hint("`trimtab trim --all --dry-run` gives the reasons"));
         }
         if !privilege::may_trim() {
             return Err(
-                CommandError::new(Kind::Refused, "Trimming needs root (CAP_SYS_ADMIN).")
+                CommandError::refused("Trimming needs root (CAP_SYS_ADMIN).")
                     .hint("run it with sudo; --dry-run works without"),
             );
         }
         let environment = |what: &str, error: std::io::Error| {
-            CommandError::new(Kind::Environment, format!("{what}: {error}"))
+            CommandError::environment(format!("{what}: {error}"))
         };
         let stop = Stop::default();
         signals::listen(&stop).map_err(|error| environment("signal handlers", error))?;
@@ -366,10 +360,8 @@ impl<'a> Call<'a> {
             .filter_map(|one| missing_consent(&one.filesystem, self.request()))
             .collect();
         if !missing.is_empty() {
-            let mut error = CommandError::new(
-                Kind::Refused,
-                "a trim below a running store needs --window or --now",
-            );
+            let mut error =
+                CommandError::refused("a trim below a running store needs --window or --now");
             error.hints = missing;
             return Err(error);
         }
@@ -378,11 +370,10 @@ impl<'a> Call<'a> {
                 1 => "this filesystem".to_owned(),
                 number => format!("these {number} filesystems, one after another"),
             };
-            return Err(CommandError::new(
-                Kind::Refused,
-                format!("--all needs --yes to trim {mounts}"),
-            )
-            .hint("the plan is above; nothing was changed"));
+            return Err(
+                CommandError::refused(format!("--all needs --yes to trim {mounts}"))
+                    .hint("the plan is above; nothing was changed"),
+            );
         }
         Ok(())
     }
@@ -482,7 +473,7 @@ fn refuse(judged: &[Judged<'_>], output: &mut Output<'_>) -> Result<(), CommandE
     if judged.len() > 1 {
         hints.push("no other mount of this call was trimmed either".to_owned());
     }
-    let mut error = CommandError::new(Kind::Refused, reasons.join("; "));
+    let mut error = CommandError::refused(reasons.join("; "));
     error.hints = hints;
     Err(error)
 }

@@ -156,9 +156,9 @@ fn program_error(error: &ProgramError) -> CommandError {
     let text = format!("--probe: {error}");
     let text = escape(&text);
     match error {
-        ProgramError::Unreadable { .. } => CommandError::new(Kind::Usage, text)
+        ProgramError::Unreadable { .. } => CommandError::usage(text)
             .hint("a URL (http://localhost:9200/) or a program with its arguments"),
-        ProgramError::Failed { .. } => CommandError::new(Kind::Environment, text)
+        ProgramError::Failed { .. } => CommandError::environment(text)
             .hint("it has to exit with 0 while the store is well; try it by hand")
             .hint("no shell reads it: write sh -c '...' for pipes, variables and redirections"),
     }
