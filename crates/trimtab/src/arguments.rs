@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Options that select the host to read.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub struct SourceArgs {
     /// Read the files below DIR instead of this host's (a mounted image, an unpacked support
     /// archive); DIR/cmd may hold command outputs

@@ -141,7 +141,7 @@ pub struct Obstacle {
 }
 
 /// A plan that was taken back.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Undone {
     /// The files that are as they were.
     pub restored: Vec<String>,
@@ -152,7 +152,7 @@ pub struct Undone {
 }
 
 /// Whether a plan is in effect.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct PlanStatus {
     /// The filesystems; empty if there is no plan.
     pub mounts: Vec<MountStatus>,

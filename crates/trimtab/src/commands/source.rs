@@ -1,4 +1,3 @@
-use crate::arguments::SourceArgs;
 use crate::error::CommandError;
 use crate::helper::READ_HELPER;
 use host::source::{self, BundleError, Guarded, Live};
@@ -23,6 +22,14 @@ pub fn live() -> Opened {
         source: Box::new(Guarded::new(helper.to_vec(), Live::default())),
         label: "live".to_owned(),
     }
+}
+
+/// Opens the directory of `--root`, else this host.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn live_or(root: Option<&Path>) -> Result<Opened, CommandError> {
+    root.map_or_else(|| Ok(live()), |root| stored(root, "directory"))
 }
 
 /// Opens a bundle, or a directory laid out like a bundle or like a host's root.
@@ -72,46 +79,19 @@ pub fn bundle(path: &Path, word: &str) -> Result<Opened, BundleError> {
     Ok(Opened { source, label })
 }
 
-/// Reads a source's facts and the recording they are based on.
+/// Reads a source's facts and the recording they are based on. `named` and `configured` are data paths. With
+/// `drive_writes`, the bytes drives have written to flash are read as well: on a live host this runs smartctl and nvme-cli.
 ///
 /// # Errors
-/// When a data path is not absolute.
+/// When a data path is not absolute, or one of `named` does not exist.
 pub fn read(
     opened: &Opened,
-    arguments: &SourceArgs,
+    named: &[String],
     configured: &[String],
+    drive_writes: bool,
 ) -> Result<(facts::Host, Recording), CommandError> {
-    let (host, recording) = read_facts(opened, arguments, configured, false)?;
-    judge_data_paths(&[("this host", &host)], arguments)?;
-    Ok((host, recording))
-}
-
-/// As [`read`], for one of several hosts: a data path may be missing on it, see
-/// [`judge_data_paths`].
-///
-/// # Errors
-/// When a data path is not absolute.
-pub fn read_one_of_several(
-    opened: &Opened,
-    arguments: &SourceArgs,
-    configured: &[String],
-) -> Result<facts::Host, CommandError> {
-    let (host, _) = read_facts(opened, arguments, configured, false)?;
-    Ok(host)
-}
-
-/// As [`read`], plus the bytes drives have written to flash. On a live host this runs smartctl and
-/// nvme-cli.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_with_drive_writes(
-    opened: &Opened,
-    arguments: &SourceArgs,
-    configured: &[String],
-) -> Result<(facts::Host, Recording), CommandError> {
-    let (host, recording) = read_facts(opened, arguments, configured, true)?;
-    judge_data_paths(&[("this host", &host)], arguments)?;
+    let (host, recording) = read_one_of_several(opened, named, configured, drive_writes)?;
+    judge_data_paths(&[("this host", &host)], named)?;
     Ok((host, recording))
 }
 
@@ -122,10 +102,10 @@ pub fn read_with_drive_writes(
 /// unchecked.
 pub fn judge_data_paths(
     hosts: &[(&str, &facts::Host)],
-    arguments: &SourceArgs,
+    data_paths: &[String],
 ) -> Result<Vec<String>, CommandError> {
     let mut remarks = Vec::new();
-    for path in &arguments.data_path {
+    for path in data_paths {
         let without: Vec<&str> = hosts
             .iter()
             .filter(|(_, host)| host.missing_data_paths.contains(path))
@@ -167,18 +147,17 @@ fn what_is_there(host: &facts::Host) -> String {
     }
 }
 
-fn read_facts(
+/// As [`read`], for one of several hosts: a data path may be missing on it, see [`judge_data_paths`].
+///
+/// # Errors
+/// When a data path is not absolute.
+pub fn read_one_of_several(
     opened: &Opened,
-    arguments: &SourceArgs,
+    named: &[String],
     configured: &[String],
     drive_writes: bool,
 ) -> Result<(facts::Host, Recording), CommandError> {
-    let data_paths: Vec<String> = arguments
-        .data_path
-        .iter()
-        .chain(configured)
-        .cloned()
-        .collect();
+    let data_paths: Vec<String> = named.iter().chain(configured).cloned().collect();
     if let Some(path) = data_paths.iter().find(|path| !path.starts_with('/')) {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| Path::new("/").join(path));
         return Err(

@@ -2,7 +2,6 @@
 //! read only what everybody may.
 
 use super::args::Facts;
-use crate::arguments::SourceArgs;
 use crate::commands::source::{self, Opened};
 use crate::error::{CommandError, Kind};
 use host::bundle::{self, Info};
@@ -40,8 +39,7 @@ struct Beside {
 
 /// Writes the bundle.
 pub(super) fn run(arguments: &Facts) -> Result<ExitCode, CommandError> {
-    let every = SourceArgs::default();
-    let (host, mut recording) = source::read(&source::live(), &every, &[])?;
+    let (host, mut recording) = source::read(&source::live(), &[], &[], false)?;
     let mut last_passes = LastPasses::new();
     for mount in &host.mounts {
         if host.stack_of(mount).is_some()

@@ -1,7 +1,6 @@
 //! This host beside a trial: facts, jobs and their logs, trim debt.
 
 use super::facts::{self as recorded, LastPasses, STATE_DIR};
-use crate::arguments::SourceArgs;
 use crate::commands::source;
 use crate::error::CommandError;
 use bench::trial::{Jobs, Place, discards_online};
@@ -12,7 +11,6 @@ use facts::Skipped;
 use facts::host::{DiscardLimits, DriveWrites, Host, Job, Mount};
 use host::job_logs::{self, JobHost};
 use host::parse::crontab_jobs::name_by_program;
-use host::source::static_host_name;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schedule::CronFlavor;
@@ -46,8 +44,7 @@ impl ThisHost {
             Some((opened, last_passes)) => (&{ opened }, Some(last_passes)),
             None => (&live, None),
         };
-        let arguments = SourceArgs::default();
-        let (host, _) = source::read(opened, &arguments, &[])?;
+        let (host, _) = source::read(opened, &[], &[], false)?;
         let zone = host
             .time_zone
             .as_deref()
@@ -56,9 +53,8 @@ impl ThisHost {
         let mut jobs = host.jobs.clone().unwrap_or_default();
         jobs.retain(Job::is_active);
         name_by_program(&mut jobs);
-        let name = host.platform.host_name.clone();
         Ok(Self {
-            name: name.or_else(|| static_host_name(opened.source.as_ref())),
+            name: host.platform.host_name.clone(),
             clock: Clock {
                 zone: zone.unwrap_or(TimeZone::UTC),
                 cron,
@@ -137,8 +133,7 @@ pub(super) fn is_here(host: &str, port: u16) -> bool {
 /// What the drive of a device itself counts; `None` if it does not tell.
 pub(super) fn drive_writes(device: &Path) -> Option<DriveWrites> {
     let name = device.file_name()?.to_str()?;
-    let arguments = SourceArgs::default();
-    let (host, _) = source::read_with_drive_writes(&source::live(), &arguments, &[]).ok()?;
+    let (host, _) = source::read(&source::live(), &[], &[], true).ok()?;
     let mut drives = host.drive_writes.into_iter();
     drives.find(|drive| drive.drive == name)
 }

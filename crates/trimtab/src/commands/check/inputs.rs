@@ -1,7 +1,6 @@
 //! The hosts and the cluster that a check examines.
 
 use super::args::Check;
-use crate::arguments::SourceArgs;
 use crate::commands::cluster::{self, Asked};
 use crate::commands::plan::written;
 use crate::commands::source;
@@ -75,7 +74,7 @@ impl Inputs {
             remarks: of_sources,
         } = gather(
             &sources,
-            (&arguments.source, &config.data_paths),
+            (&arguments.source.data_path, &config.data_paths),
             wants_cluster,
             answers.is_some(),
         )?;
@@ -93,7 +92,10 @@ impl Inputs {
             None => None,
         };
         let read: Vec<(&str, &Host)> = hosts.iter().map(|read| (&*read.name, &read.host)).collect();
-        remarks.extend(source::judge_data_paths(&read, &arguments.source)?);
+        remarks.extend(source::judge_data_paths(
+            &read,
+            &arguments.source.data_path,
+        )?);
         let paths: Vec<Option<&Path>> = paths.iter().map(Option::as_deref).collect();
         remarks.extend(tell_apart(&mut hosts, &paths));
         if let (Some(cluster), true) = (&cluster, asked != Asked::Nobody) {
@@ -141,8 +143,7 @@ pub fn of_bundles(named: &[PathBuf], config: &CheckConfig) -> Result<Gathered, C
         .into_iter()
         .map(|bundle| Some((bundle, "bundle")))
         .collect();
-    let source = SourceArgs::default();
-    let mut gathered = gather(&sources, (&source, &config.data_paths), false, false)?;
+    let mut gathered = gather(&sources, (&[], &config.data_paths), false, false)?;
     gathered.remarks.splice(0..0, remarks);
     Ok(gathered)
 }
@@ -165,7 +166,7 @@ pub struct Gathered {
 
 fn gather(
     sources: &[Option<(PathBuf, &str)>],
-    (source, data_paths): (&SourceArgs, &[String]),
+    data_paths: (&[String], &[String]),
     wants_cluster: bool,
     has_cluster: bool,
 ) -> Result<Gathered, CommandError> {
@@ -179,7 +180,7 @@ fn gather(
     };
     let several = sources.len() > 1;
     let mut first_error = None;
-    let all = read_all(sources, source, data_paths, wants_cluster);
+    let all = read_all(sources, data_paths, wants_cluster);
     for (place, read) in sources.iter().zip(all) {
         // One bad archive does not hide the hosts in the others.
         let read = match (read, place) {
@@ -228,8 +229,7 @@ struct OneRead {
 /// than what is read from it.
 fn read_all(
     sources: &[Option<(PathBuf, &str)>],
-    arguments: &SourceArgs,
-    data_paths: &[String],
+    data_paths: (&[String], &[String]),
     wants_cluster: bool,
 ) -> Vec<Result<OneRead, CommandError>> {
     const THREADS_MAX: usize = 4;
@@ -243,10 +243,7 @@ fn read_all(
             let Some(place) = sources.get(index) else {
                 return done;
             };
-            done.push((
-                index,
-                read_one(place.as_ref(), arguments, data_paths, wants_cluster),
-            ));
+            done.push((index, read_one(place.as_ref(), data_paths, wants_cluster)));
         }
     };
     if threads <= 1 {
@@ -265,8 +262,7 @@ fn read_all(
 
 fn read_one(
     place: Option<&(PathBuf, &str)>,
-    arguments: &SourceArgs,
-    data_paths: &[String],
+    (named, configured): (&[String], &[String]),
     wants_cluster: bool,
 ) -> Result<OneRead, CommandError> {
     let opened = match place {
@@ -279,7 +275,7 @@ fn read_one(
         None
     };
     let host = if opened.source.holds_a_host() {
-        let mut host = source::read_one_of_several(&opened, arguments, data_paths)?;
+        let (mut host, _) = source::read_one_of_several(&opened, named, configured, false)?;
         add_plan(&mut host, place);
         Some(host)
     } else {

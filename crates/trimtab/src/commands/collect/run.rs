@@ -20,14 +20,11 @@ pub fn run(
     config: &CheckConfig,
     quiet: bool,
 ) -> Result<ExitCode, CommandError> {
-    let opened = match &arguments.source.root {
-        Some(root) => source::stored(root, "directory")?,
-        None => source::live(),
-    };
-    let asked = Asked::new(&arguments.cluster, config, arguments.source.root.is_none())?;
+    let from = &arguments.source;
+    let opened = source::live_or(from.root.as_deref())?;
+    let asked = Asked::new(&arguments.cluster, config, from.root.is_none())?;
     let mut answers = cluster::ask(asked, &arguments.cluster, config)?;
-    let (host, mut recording) =
-        source::read_with_drive_writes(&opened, &arguments.source, &config.data_paths)?;
+    let (host, mut recording) = source::read(&opened, &from.data_path, &config.data_paths, true)?;
     if arguments.anonymise {
         let mut salt = [0; 16];
         std::fs::File::open("/dev/urandom")

@@ -1,6 +1,5 @@
 //! Finds the jobs that may cause a pattern, and when they ran.
 
-use crate::arguments::SourceArgs;
 use crate::commands::source;
 use crate::error::{CommandError, Kind};
 use crate::input;
@@ -13,7 +12,7 @@ use host::Recording;
 use host::job_logs::JobHost;
 use host::logs;
 use host::parse::crontab_jobs::{self, CRONTAB_BYTES_MAX, name_by_program};
-use host::source::{may_be_archive, static_host_name};
+use host::source::may_be_archive;
 use jiff::tz::TimeZone;
 use linux::regular_file;
 use schedule::CronFlavor;
@@ -53,6 +52,22 @@ pub struct Found {
 }
 
 impl Found {
+    /// Jobs of which no host is known.
+    fn of_no_host(jobs: Vec<Job>, from: Option<String>) -> Self {
+        Self {
+            jobs,
+            from,
+            zone: None,
+            cron: CronFlavor::Vixie,
+            host_name: None,
+            this_host: None,
+            mounts: Vec::new(),
+            skipped: Vec::new(),
+            opened: None,
+            files: Vec::new(),
+        }
+    }
+
     /// The clock that schedules the jobs: in the host's zone if known, else in `zone`.
     pub fn clock(&self, zone: &TimeZone) -> Clock {
         Clock {
@@ -91,33 +106,23 @@ impl Found {
 /// When the source cannot be read.
 pub fn find(named: &str) -> Result<Found, CommandError> {
     match named {
-        "none" => Ok(Found {
-            jobs: Vec::new(),
-            from: None,
-            zone: None,
-            cron: CronFlavor::Vixie,
-            host_name: None,
-            this_host: None,
-            mounts: Vec::new(),
-            skipped: Vec::new(),
-            opened: None,
-            files: Vec::new(),
-        }),
+        "none" => Ok(Found::of_no_host(Vec::new(), None)),
         "/" => of_host(source::live(), Some(Path::new("/")), true),
         path => {
             let path = Path::new(path);
             if path.is_dir() {
                 return of_host(source::stored(path, "directory")?, Some(path), false);
             }
-            let mut file = File::open(path).map_err(|error| unreadable(path, error))?;
+            let failed = |error| unreadable(path, error);
+            let mut file = File::open(path).map_err(failed)?;
             // Of a pipe, what was read is gone.
             let mut head = Vec::new();
             (&mut file)
                 .take(HEAD_BYTES)
                 .read_to_end(&mut head)
-                .map_err(|error| unreadable(path, error))?;
+                .map_err(failed)?;
             if may_be_archive(&head) {
-                regular_file::open(path).map_err(|error| unreadable(path, error))?;
+                regular_file::open(path).map_err(failed)?;
                 return of_host(source::stored(path, "bundle")?, None, false);
             }
             of_crontab(path, head.chain(file))
@@ -143,8 +148,7 @@ fn of_host(
     root: Option<&Path>,
     is_live: bool,
 ) -> Result<Found, CommandError> {
-    let arguments = SourceArgs::default();
-    let (host, recording) = source::read(&opened, &arguments, &[])?;
+    let (host, recording) = source::read(&opened, &[], &[], false)?;
     let files = root.map(|root| files_of(root, &recording));
     let zone = host
         .time_zone
@@ -168,7 +172,6 @@ fn of_host(
         .map(MountedWith::from)
         .collect();
     let host_name = host.platform.host_name;
-    let host_name = host_name.or_else(|| static_host_name(opened.source.as_ref()));
     Ok(Found {
         jobs,
         from: Some(if is_live {
@@ -221,22 +224,12 @@ fn of_crontab(path: &Path, content: impl Read) -> Result<Found, CommandError> {
         CommandError::input(format!("--jobs {name}: expected {expected}, found {found}"))
             .hint("name a directory, a bundle or a crontab, `/` for this host, or `none`")
     })?;
-    Ok(Found {
-        jobs: crontab_jobs::named_by_program(&name, &text).map_err(|error| {
-            let error = unquoted(error, &text);
-            CommandError::input(format!("--jobs {error}"))
-                .hint("a crontab has lines such as `47 6 * * 7 fstrim -av`")
-        })?,
-        from: Some(format!("crontab {name}")),
-        zone: None,
-        cron: CronFlavor::Vixie,
-        host_name: None,
-        this_host: None,
-        mounts: Vec::new(),
-        skipped: Vec::new(),
-        opened: None,
-        files: Vec::new(),
-    })
+    let jobs = crontab_jobs::named_by_program(&name, &text).map_err(|error| {
+        let error = unquoted(error, &text);
+        CommandError::input(format!("--jobs {error}"))
+            .hint("a crontab has lines such as `47 6 * * 7 fstrim -av`")
+    })?;
+    Ok(Found::of_no_host(jobs, Some(format!("crontab {name}"))))
 }
 
 /// Removes the quotation from an error in the first line that is neither blank nor a comment: the file is

@@ -10,26 +10,21 @@ use crate::progress::Draw;
 use ::explain::folds::Folded;
 use bounded_http::Endpoint;
 use facts::Skipped;
-use facts::series::{Better, Series};
+use facts::series::Better;
 use host::source::is_archive;
 use jiff::tz::TimeZone;
 use schedule::Log;
-use sources::prometheus::job_starts;
-use sources::{Limits, Reading, Times, gaps};
+use sources::elastic::{self, Figure};
+use sources::store::Store;
+use sources::{Limits, Reading, Times, gaps, prometheus};
 use std::path::Path;
 use std::time::Duration;
 
-/// Series read from all sources.
+/// What was read from all sources.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// The series, in the order of the sources.
-    pub series: Vec<Series>,
-    /// Sources and parts that could not be read.
-    pub skipped: Vec<Skipped>,
-    /// Warnings for the user.
-    pub warnings: Vec<String>,
-    /// Examples of names that no pattern of `--select` matched.
-    pub unselected: Vec<String>,
+    /// The series, in the order of the sources; a source that could not be read is skipped.
+    pub reading: Reading,
     /// Whether a server other than this host was queried.
     pub is_remote: bool,
     /// When timers ran, where a Prometheus knows that.
@@ -146,21 +141,22 @@ pub fn load(
             }
         };
         match outcome {
-            Ok(reading) => loaded.add(reading),
+            Ok(reading) => loaded.reading.append(reading),
             Err(error) => {
                 // If no source can be read, the first error is reported.
                 let message = error.message.clone();
-                loaded.skipped.push(Skipped::new("a source", message, None));
+                let skipped = Skipped::new("a source", message, None);
+                loaded.reading.skipped.push(skipped);
                 failed.get_or_insert(error);
             }
         }
     }
     draw.clear();
-    if loaded.series.is_empty() {
-        return Err(failed.unwrap_or_else(|| nothing(arguments, &loaded.unselected)));
+    if loaded.reading.series.is_empty() {
+        return Err(failed.unwrap_or_else(|| nothing(arguments, &loaded.reading.unselected)));
     }
     if let Some(path) = &arguments.save {
-        save(path, &loaded)?;
+        save(path, &loaded.reading)?;
     }
     Ok(loaded)
 }
@@ -168,16 +164,9 @@ pub fn load(
 impl Loaded {
     /// Adds notes about long gaps in the series, with times in `zone`.
     pub fn note_gaps(&mut self, zone: &TimeZone) {
-        for series in &mut self.series {
+        for series in &mut self.reading.series {
             series.notes.extend(gaps::note(series, zone));
         }
-    }
-
-    fn add(&mut self, reading: Reading) {
-        self.series.extend(reading.series);
-        self.skipped.extend(reading.skipped);
-        self.warnings.extend(reading.warnings);
-        self.unselected.extend(reading.unselected);
     }
 }
 
@@ -206,37 +195,46 @@ fn server(
     let servers = &arguments.servers;
     let options = access::options(&servers.access, config.into(), std::convert::identity)?;
     let client = access::client(options, endpoint)?;
-    let step = servers.step.unwrap_or(STEP);
+    let step_s = whole_seconds(servers.step.unwrap_or(STEP));
     let limits = Limits::default();
-    let filter = servers.filter.as_deref();
+    let filter = servers.filter.clone();
     let mut reading = match (source, &servers.index, &servers.field) {
         (Source::Index(_), Some(index), None) => {
-            readers::disks(&client, endpoint, (index, filter), step, times, &limits)
-        }
-        (Source::Prometheus(_), ..) if servers.discards => {
-            readers::prometheus_disks(&client, endpoint, filter, step, times, &limits)
-        }
-        (Source::Index(_), Some(index), Some(field)) => {
-            let query = readers::IndexQuery {
+            let index = index.clone();
+            let asked = elastic::DiskQuery {
                 index,
-                field,
-                split_by: servers.split_by.as_deref(),
-                aggregate: servers.agg.unwrap_or(Aggregate::Avg),
+                step_s,
                 filter,
             };
-            let query = readers::index_query(&query, step);
+            elastic::read_disks(&client, endpoint, &asked, times, &limits)
+        }
+        (Source::Prometheus(_), ..) if servers.discards => {
+            let asked = prometheus::DiskQuery { step_s, filter };
+            prometheus::read_disks(&client, endpoint, &asked, times, &limits)
+        }
+        (Source::Index(_), Some(index), Some(field)) => {
+            let query = elastic::Query {
+                figure: figure(servers.agg.unwrap_or(Aggregate::Avg)),
+                split_by: servers.split_by.clone(),
+                filter,
+                ..elastic::Query::new(index, field, step_s)
+            };
             let many = folds::read(&client, endpoint, query, times, &limits, better, draw)?;
             loaded.folded = loaded.folded.take().or(many.folded);
             Ok(many.reading)
         }
         _ => {
-            let queries = by_label(&servers.query, servers.split_by.as_deref(), servers.agg)?;
-            readers::prometheus(&client, endpoint, &queries, step, times, &limits)
+            let mut all = Reading::default();
+            for promql in by_label(&servers.query, servers.split_by.as_deref(), servers.agg)? {
+                let query = prometheus::Query { promql, step_s };
+                all.append(prometheus::read(&client, endpoint, &query, times, &limits)?);
+            }
+            Ok(all)
         }
     }?;
     reading.select(&arguments.select);
     if matches!(source, Source::Prometheus(_)) && !reading.series.is_empty() {
-        match job_starts(&client, endpoint, &reading.series, &limits) {
+        match prometheus::job_starts(&client, endpoint, &reading.series, &limits) {
             Ok(found) => loaded.logs.extend(found.and_then(|found| {
                 let times = (found.from, found.until);
                 Log::of_metrics(&found.source_name, &found.host, times, &found.jobs)
@@ -250,6 +248,22 @@ fn server(
         }
     }
     Ok(reading)
+}
+
+/// Rounds a step down to whole seconds, but at least 1: servers support no fractions.
+fn whole_seconds(step: Duration) -> u32 {
+    u32::try_from(step.as_secs()).unwrap_or(u32::MAX).max(1)
+}
+
+fn figure(aggregate: Aggregate) -> Figure {
+    match aggregate {
+        Aggregate::Avg => Figure::Mean,
+        Aggregate::Min => Figure::Min,
+        Aggregate::Max => Figure::Max,
+        Aggregate::Sum => Figure::Sum,
+        Aggregate::P99 => Figure::Percentile(99.0),
+        Aggregate::Rate => Figure::Rate,
+    }
 }
 
 /// Queries that aggregate the series of each value of a label.
@@ -300,15 +314,21 @@ fn by_label(
     Ok(queries.iter().map(wrapped).collect())
 }
 
-fn save(path: &Path, loaded: &Loaded) -> Result<(), CommandError> {
-    let reading = Reading {
-        series: loaded.series.clone(),
-        ..Reading::default()
-    };
-    let words = readers::save(path, &reading)
+/// Appends to a store, creating it if needed.
+fn save(path: &Path, reading: &Reading) -> Result<(), CommandError> {
+    let done = Store::open(path)
+        .and_then(|mut store| store.append(reading))
         .map_err(|error| CommandError::because(Kind::Environment, error).at("--save"))
         .map_err(|error| error.hint("name a store that --save made, or a new file"))?;
-    tracing::info!("{}: {words}", path.display());
+    tracing::info!(
+        "{}: {} new series, {} continued; {} new samples, {} replaced, {} known",
+        path.display(),
+        done.series_new,
+        done.series_continued,
+        done.samples_new,
+        done.samples_replaced,
+        done.samples_known
+    );
     Ok(())
 }
 

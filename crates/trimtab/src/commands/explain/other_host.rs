@@ -16,7 +16,7 @@ pub(super) fn caution(loaded: &Loaded, found: &jobs::Found) -> Option<String> {
         let short = |name: &str| name.split('.').next().unwrap_or(name).to_ascii_lowercase();
         name == "localhost" || name.starts_with("127.") || short(name) == short(this_host)
     };
-    let mut others = loaded.series.iter().filter_map(|series| {
+    let mut others = loaded.reading.series.iter().filter_map(|series| {
         let names = HOST_LABELS
             .iter()
             .filter_map(|label| series.labels.get(*label));
@@ -56,11 +56,12 @@ mod tests {
             notes: Vec::new(),
             discard_time: None,
         };
-        Loaded {
-            series: vec![series],
+        let mut loaded = Loaded {
             is_remote,
             ..Loaded::default()
-        }
+        };
+        loaded.reading.series.push(series);
+        loaded
     }
 
     #[test]

@@ -1,30 +1,11 @@
-//! Calls the readers of `sources` with what the command line asks for.
+//! Reads files and archives as the command line asks for.
 
-use super::args::{Aggregate, FileArgs};
+use super::args::FileArgs;
 use crate::error::CommandError;
-use bounded_http::{Client, Endpoint};
 use facts::Skipped;
-use sources::elastic::{self, Figure};
-use sources::store::Store;
-use sources::{FileOptions, Limits, Reading, SourceError, Times, prometheus as prom};
+use sources::{FileOptions, Reading, SourceError, Times};
 use std::path::Path;
 use std::time::Duration;
-
-/// Appends to a store, creating it if needed; returns a summary of the changes.
-///
-/// # Errors
-/// As [`Store::append`].
-pub fn save(path: &Path, reading: &Reading) -> Result<String, SourceError> {
-    let done = Store::open(path)?.append(reading)?;
-    Ok(format!(
-        "{} new series, {} continued; {} new samples, {} replaced, {} known",
-        done.series_new,
-        done.series_continued,
-        done.samples_new,
-        done.samples_replaced,
-        done.samples_known
-    ))
-}
 
 fn options(
     select: &[String],
@@ -130,106 +111,4 @@ pub fn file(
         return Ok(reading);
     }
     sources::read_path(path, &options)
-}
-
-/// Runs queries on a Prometheus server, one after another.
-///
-/// # Errors
-/// As [`sources::prometheus::read`]; stops at the first error.
-pub fn prometheus(
-    client: &Client,
-    endpoint: &Endpoint,
-    queries: &[String],
-    step: Duration,
-    times: &Times,
-    limits: &Limits,
-) -> Result<Reading, SourceError> {
-    let mut all = Reading::default();
-    for promql in queries {
-        let query = prom::Query {
-            promql: promql.clone(),
-            step_s: whole_seconds(step),
-        };
-        let reading = prom::read(client, endpoint, &query, times, limits)?;
-        all.series.extend(reading.series);
-        all.skipped.extend(reading.skipped);
-        all.warnings.extend(reading.warnings);
-    }
-    Ok(all)
-}
-
-/// Asks a Prometheus server for the discards of the disks, of series with certain labels.
-///
-/// # Errors
-/// As [`sources::prometheus::read_disks`].
-pub fn prometheus_disks(
-    client: &Client,
-    endpoint: &Endpoint,
-    filter: Option<&str>,
-    step: Duration,
-    times: &Times,
-    limits: &Limits,
-) -> Result<Reading, SourceError> {
-    let asked = prom::DiskQuery {
-        step_s: whole_seconds(step),
-        filter: filter.map(str::to_owned),
-    };
-    prom::read_disks(client, endpoint, &asked, times, limits)
-}
-
-/// A query for Elasticsearch or OpenSearch.
-#[derive(Debug, Clone, Copy)]
-pub struct IndexQuery<'a> {
-    /// Index pattern.
-    pub index: &'a str,
-    /// Field with the values.
-    pub field: &'a str,
-    /// Field to split the series by.
-    pub split_by: Option<&'a str>,
-    /// Aggregation of the values in each step.
-    pub aggregate: Aggregate,
-    /// Query string that filters documents.
-    pub filter: Option<&'a str>,
-}
-
-/// Puts a query as `sources` takes it.
-pub fn index_query(asked: &IndexQuery<'_>, step: Duration) -> elastic::Query {
-    elastic::Query {
-        figure: match asked.aggregate {
-            Aggregate::Avg => Figure::Mean,
-            Aggregate::Min => Figure::Min,
-            Aggregate::Max => Figure::Max,
-            Aggregate::Sum => Figure::Sum,
-            Aggregate::P99 => Figure::Percentile(99.0),
-            Aggregate::Rate => Figure::Rate,
-        },
-        split_by: asked.split_by.map(str::to_owned),
-        filter: asked.filter.map(str::to_owned),
-        ..elastic::Query::new(asked.index, asked.field, whole_seconds(step))
-    }
-}
-
-/// Asks an Elasticsearch or OpenSearch server for the time of the disks' discards, of an index and with a filter.
-///
-/// # Errors
-/// As [`sources::elastic::read_disks`].
-pub fn disks(
-    client: &Client,
-    endpoint: &Endpoint,
-    (index, filter): (&str, Option<&str>),
-    step: Duration,
-    times: &Times,
-    limits: &Limits,
-) -> Result<Reading, SourceError> {
-    let asked = elastic::DiskQuery {
-        index: index.to_owned(),
-        step_s: whole_seconds(step),
-        filter: filter.map(str::to_owned),
-    };
-    elastic::read_disks(client, endpoint, &asked, times, limits)
-}
-
-/// Rounds a step down to whole seconds, but at least 1: servers and FTDC support no fractions.
-fn whole_seconds(step: Duration) -> u32 {
-    u32::try_from(step.as_secs()).unwrap_or(u32::MAX).max(1)
 }

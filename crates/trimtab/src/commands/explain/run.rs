@@ -58,7 +58,7 @@ pub fn run(
     if given.reads_host {
         given.logs.append(&mut loaded.logs);
     }
-    let mut skipped = std::mem::take(&mut loaded.skipped);
+    let mut skipped = std::mem::take(&mut loaded.reading.skipped);
     skipped.extend(found.skipped.iter().cloned());
     let KnownRuns {
         jobs: mut all_jobs,
@@ -68,14 +68,14 @@ pub fn run(
         &found,
         given,
         &zone.zone,
-        &loaded.series,
+        &loaded.reading.series,
         &mut draw,
         &mut skipped,
     );
     let by_hand = jobs::given(&arguments.events, &zone.zone)?;
     let events = by_hand.len();
     all_jobs.extend(by_hand);
-    let mut warnings = std::mem::take(&mut loaded.warnings);
+    let mut warnings = std::mem::take(&mut loaded.reading.warnings);
     warnings.extend(other_host::caution(&loaded, &found));
     if all_jobs.len() == events {
         warnings.extend(found.without_jobs());
@@ -88,20 +88,26 @@ pub fn run(
         folded: loaded.folded.take(),
         ..explain::Options::default()
     };
-    draw.show(&format!("analysing {} series", loaded.series.len()));
-    let analysis = explain::explain(&loaded.series, &all_jobs, &options);
+    draw.show(&format!("analysing {} series", loaded.reading.series.len()));
+    let analysis = explain::explain(&loaded.reading.series, &all_jobs, &options);
     warnings.extend(job_runs::caution(&all_jobs, &logs, &analysis));
-    let disk_logs = disks::logs(&loaded.series, &analysis, &found, &all_jobs, &zone.zone);
+    let disk_logs = disks::logs(
+        &loaded.reading.series,
+        &analysis,
+        &found,
+        &all_jobs,
+        &zone.zone,
+    );
     draw.clear();
     let report = ExplainReport {
         analysis: &analysis,
-        series: &loaded.series,
+        series: &loaded.reading.series,
         disk_logs: &disk_logs,
         jobs: &all_jobs,
         jobs_from,
         zone: &zone.zone,
         zone_from: zone.from,
-        source: source_words(&arguments.sources, &loaded.series),
+        source: source_words(&arguments.sources, &loaded.reading.series),
         tool_version: crate::version::VERSION.to_owned(),
         generated_at: generated_at()?,
         skipped: &skipped,

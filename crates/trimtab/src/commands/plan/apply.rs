@@ -22,18 +22,6 @@ pub struct Run<'a> {
     pub now: Timestamp,
 }
 
-impl<'a> Run<'a> {
-    /// All of it.
-    pub fn of(mounts: &'a [MountPlan], zone: &'a str, stops: &'a [String], now: Timestamp) -> Self {
-        Self {
-            mounts,
-            zone,
-            stops,
-            now,
-        }
-    }
-}
-
 /// The timers that run and must not any more.
 pub fn stops(arguments: &Plan, takeover: &Takeover) -> Vec<String> {
     let stops = takeover.stops.iter();
@@ -126,11 +114,6 @@ fn noted(arguments: &Plan, run: Run<'_>, already: &[String], mut note: Note) -> 
 
 fn tell_systemd(timers: &[String], stops: &[String]) -> Result<(), String> {
     systemd::systemctl(&["daemon-reload"])?;
-    for timer in timers {
-        systemd::systemctl(&["restart", timer])?;
-    }
-    for timer in stops {
-        systemd::systemctl(&["stop", timer])?;
-    }
-    Ok(())
+    systemd::each("restart", timers)?;
+    systemd::each("stop", stops)
 }

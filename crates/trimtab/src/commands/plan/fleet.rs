@@ -116,7 +116,6 @@ fn of_cluster(arguments: &Plan, config: &Config) -> Result<Fleet, CommandError> 
     for (address, mut nodes) in by_address {
         in_order(&mut nodes);
         if nodes.len() > 1 {
-            let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
             remarks.push(format!(
                 "{} share a host ({address}), which has one slot, named {}.",
                 units::list(&nodes),
@@ -165,14 +164,13 @@ fn of_bundles(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Fleet
     for read in &hosts {
         let found = worth(read);
         if found != mounts {
-            let names: Vec<&str> = found.iter().map(String::as_str).collect();
             remarks.push(format!(
                 "{} has {} to plan, unlike {}: name the mount points yourself.",
                 read.name,
-                if names.is_empty() {
+                if found.is_empty() {
                     "nothing".to_owned()
                 } else {
-                    units::list(&names)
+                    units::list(&found)
                 },
                 hosts[0].name
             ));

@@ -100,8 +100,12 @@ pub fn plan(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answere
     let stops = apply::stops(arguments, &takeover);
     if arguments.apply {
         refuse_blocked(&blocked)?;
-        let zone = zone.iana_name().unwrap_or("UTC");
-        let run = Run::of(&mounts, zone, &stops, now);
+        let run = Run {
+            mounts: &mounts,
+            zone: zone.iana_name().unwrap_or("UTC"),
+            stops: &stops,
+            now,
+        };
         apply::apply(arguments, &root, &planned, run)?;
         if !place::is_told(arguments) && !planned.is_empty() {
             cautions.push(takes_effect(arguments, &facts));

@@ -3,7 +3,6 @@
 use super::args::{Plan, words};
 use super::slots::Assigned;
 use super::systemd;
-use crate::arguments::SourceArgs;
 use crate::commands::source;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
@@ -215,15 +214,8 @@ pub fn refuse_remains(root: &Root) -> Result<(), CommandError> {
 /// # Errors
 /// When it cannot be read.
 pub fn read(arguments: &Plan, config: &Config) -> Result<Host, CommandError> {
-    let opened = match &arguments.root {
-        Some(root) => source::stored(root, "directory")?,
-        None => source::live(),
-    };
-    let from = SourceArgs {
-        root: arguments.root.clone(),
-        data_path: Vec::new(),
-    };
-    let (facts, _) = source::read(&opened, &from, &config.check.data_paths)?;
+    let opened = source::live_or(arguments.root.as_deref())?;
+    let (facts, _) = source::read(&opened, &[], &config.check.data_paths, false)?;
     Ok(facts)
 }
 

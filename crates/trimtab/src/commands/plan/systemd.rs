@@ -35,6 +35,14 @@ pub fn systemctl(arguments: &[&str]) -> Result<(), String> {
     ))
 }
 
+/// Runs `systemctl VERB UNIT` for each unit, up to the first that fails.
+///
+/// # Errors
+/// As [`systemctl`].
+pub fn each(verb: &str, units: &[String]) -> Result<(), String> {
+    units.iter().try_for_each(|unit| systemctl(&[verb, unit]))
+}
+
 /// Whether a unit is active.
 pub fn is_active(unit: &str) -> bool {
     systemctl(&["is-active", "--quiet", unit]).is_ok()

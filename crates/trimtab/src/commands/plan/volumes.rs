@@ -150,7 +150,7 @@ fn in_namespaces(arguments: &Plan, mut listed: Listed) -> Result<Listed, Command
         .chain(listed.left.iter().filter_map(of_left))
         .collect();
     if let Some(missing) = wanted.iter().find(|name| !known.contains(*name)) {
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let known: Vec<&String> = known.iter().collect();
         let found = if known.is_empty() {
             "none".to_owned()
         } else {

@@ -36,12 +36,8 @@ pub fn undo(arguments: &Plan) -> Result<Answered, CommandError> {
     let journal = Journal::<Note>::undo(&root, JOURNAL, then).map_err(failed)?;
     let Some(journal) = journal else {
         place::refuse_remains(&root)?;
-        let nothing = Undone {
-            restored: Vec::new(),
-            mounts: Vec::new(),
-            started: Vec::new(),
-        };
-        return Ok((PlanAnswer::Undone(nothing), Vec::new(), ExitCode::SUCCESS));
+        let nothing = PlanAnswer::Undone(Undone::default());
+        return Ok((nothing, Vec::new(), ExitCode::SUCCESS));
     };
     let note = journal.note;
     let changes = journal.changes.iter();
@@ -61,17 +57,10 @@ fn tell_systemd(note: &Note) -> Result<(), String> {
         .into_iter()
         .partition(|timer| note.already.contains(timer));
     // Before systemd forgets what they are.
-    for timer in &ours {
-        systemd::systemctl(&["stop", timer])?;
-    }
+    systemd::each("stop", &ours)?;
     systemd::systemctl(&["daemon-reload"])?;
-    for timer in &already {
-        systemd::systemctl(&["restart", timer])?;
-    }
-    for timer in &note.stopped {
-        systemd::systemctl(&["start", timer])?;
-    }
-    Ok(())
+    systemd::each("restart", &already)?;
+    systemd::each("start", &note.stopped)
 }
 
 /// The day on which a slot begins next, where no timer tells.
@@ -90,28 +79,20 @@ pub fn status(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answe
     let journal = Journal::<Note>::read(&root, JOURNAL).map_err(failed)?;
     let Some(journal) = journal else {
         place::refuse_remains(&root)?;
-        let none = PlanStatus {
-            command: String::new(),
-            mounts: Vec::new(),
-            drift: Vec::new(),
-        };
-        return Ok((PlanAnswer::Status(none), Vec::new(), ExitCode::SUCCESS));
+        let none = PlanAnswer::Status(PlanStatus::default());
+        return Ok((none, Vec::new(), ExitCode::SUCCESS));
     };
     let facts = place::read(arguments, config)?;
     let is_live = arguments.root.is_none();
     let (mounts, mut drift) = compare(&root, &journal, &facts, is_live, now);
     drift.extend(drift_of_trims(arguments, &facts, &journal.note));
-    let command = commands(&journal.note).join("\n");
     let code = ExitCode::from(u8::from(!drift.is_empty()));
-    Ok((
-        PlanAnswer::Status(PlanStatus {
-            command,
-            mounts,
-            drift,
-        }),
-        Vec::new(),
-        code,
-    ))
+    let status = PlanStatus {
+        command: commands(&journal.note).join("\n"),
+        mounts,
+        drift,
+    };
+    Ok((PlanAnswer::Status(status), Vec::new(), code))
 }
 
 /// Compares the plan of a host with its files and timers, for `check`; a caution if there is one that cannot be read.

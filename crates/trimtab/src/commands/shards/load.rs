@@ -45,6 +45,20 @@ pub struct Loaded {
     pub now_nanos: i64,
 }
 
+impl Loaded {
+    /// `server` is provisional until the nodes are known.
+    fn of(state: State, server: Server, source: String, now_nanos: i64) -> Self {
+        Self {
+            state,
+            server,
+            server_is_known: false,
+            source,
+            warnings: Vec::new(),
+            now_nanos,
+        }
+    }
+}
+
 /// Reads the cluster from a file, standard input or a URL.
 ///
 /// # Errors
@@ -104,7 +118,6 @@ fn now_nanos() -> Result<i64, CommandError> {
 }
 
 fn from_file(from: &str, arguments: &StateArgs) -> Result<Loaded, CommandError> {
-    // Provisional until the nodes are known.
     let server = arguments.version.clone().unwrap_or_default();
     let (state, source) = if from == "-" {
         let mut stdin = BufReader::new(std::io::stdin().lock());
@@ -116,31 +129,27 @@ fn from_file(from: &str, arguments: &StateArgs) -> Result<Loaded, CommandError> 
         let state = read_file(path, STATE, |source| State::read(source, server.version))?;
         (state, format!("file {from}"))
     };
-    Ok(Loaded {
-        state,
-        server,
-        server_is_known: false,
-        source,
-        warnings: Vec::new(),
-        now_nanos: now_nanos()?,
-    })
+    Ok(Loaded::of(state, server, source, now_nanos()?))
 }
 
 /// The files of support-diagnostics that supplement the state, and what is read from them.
-const SUPPLEMENTS: &[(&str, Supplement)] = &[
-    ("nodes.json", Supplement::Nodes),
-    ("nodes_stats.json", Supplement::Nodes),
-    ("indices_stats.json", Supplement::Sizes),
-    ("cluster_settings_defaults.json", Supplement::Settings),
-    ("internal_desired_balance.json", Supplement::Desired),
+const SUPPLEMENTS: &[(&str, ShardAnswer)] = &[
+    ("nodes.json", ShardAnswer::Roles),
+    ("nodes_stats.json", ShardAnswer::Disks),
+    ("indices_stats.json", ShardAnswer::Sizes),
+    ("cluster_settings_defaults.json", ShardAnswer::Settings),
+    ("internal_desired_balance.json", ShardAnswer::Desired),
 ];
 
-#[derive(Clone, Copy)]
-enum Supplement {
-    Nodes,
-    Sizes,
-    Settings,
-    Desired,
+fn supplement(state: &mut State, answer: ShardAnswer, body: &[u8]) -> Result<(), StateError> {
+    let body = Source::Bytes(body);
+    match answer {
+        ShardAnswer::Roles | ShardAnswer::Disks => state.read_nodes(body),
+        ShardAnswer::Sizes => state.read_sizes(body),
+        ShardAnswer::Settings => state.read_settings(body),
+        ShardAnswer::Desired => state.read_desired(body),
+        ShardAnswer::State => Ok(()),
+    }
 }
 
 /// Opens a directory or an archive; `None` if it is the file of an answer.
@@ -178,39 +187,29 @@ fn from_archive(
         .map_err(|error| state_error(&format!("{from}: {name}"), STATE, &error))?;
     drop(body);
     let mut warnings = Vec::new();
-    for &(name, supplement) in SUPPLEMENTS {
+    for &(name, answer) in SUPPLEMENTS {
         let body = match saved(archive, name) {
             Ok(body) => body,
             // Servers before 8.6 have none.
-            Err(_) if matches!(supplement, Supplement::Desired) => continue,
+            Err(_) if answer == ShardAnswer::Desired => continue,
             // These are optional: without them the model states its assumptions.
             Err(why) => {
                 warnings.push(format!("{name}: {why}"));
                 continue;
             }
         };
-        let body = Source::Bytes(&body);
-        let read = match supplement {
-            Supplement::Nodes => state.read_nodes(body),
-            Supplement::Sizes => state.read_sizes(body),
-            Supplement::Settings => state.read_settings(body),
-            Supplement::Desired => state.read_desired(body),
-        };
-        if let Err(why) = read {
+        if let Err(why) = supplement(&mut state, answer, &body) {
             warnings.push(format!("{name}: {why}"));
         }
     }
-    Ok(Loaded {
-        state,
-        server,
-        server_is_known: false,
-        source: format!("support-diagnostics {from}"),
-        warnings,
-        now_nanos: archive
-            .collected_at()
-            .and_then(|at| i64::try_from(at.as_nanosecond()).ok())
-            .map_or_else(now_nanos, Ok)?,
-    })
+    let now_nanos = archive
+        .collected_at()
+        .and_then(|at| i64::try_from(at.as_nanosecond()).ok())
+        .map_or_else(now_nanos, Ok)?;
+    let source = format!("support-diagnostics {from}");
+    let mut loaded = Loaded::of(state, server, source, now_nanos);
+    loaded.warnings = warnings;
+    Ok(loaded)
 }
 
 /// Opens a file and passes it to `read`.
@@ -279,21 +278,22 @@ fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>
         Some(_) => None,
         None => Some(ask_server(&client, &endpoint)?),
     };
+    let has_desired = |server: &Server| {
+        server.product == Product::Elasticsearch && server.version >= Version::release(8, 6, 0)
+    };
     let server = arguments.version.as_ref().or(asked.as_ref());
-    let version = server.cloned().unwrap_or_default().version;
+    let has_desired = server.is_some_and(has_desired);
+    let server = server.cloned().unwrap_or_default();
     let source = endpoint.to_string();
     let ask = |answer| ask_shards(&client, &endpoint, answer);
     let answer = ask(ShardAnswer::State)?;
-    let mut state = State::read(Source::Bytes(&answer), version)
+    let mut state = State::read(Source::Bytes(&answer), server.version)
         .map_err(|error| state_error(&source, STATE, &error))?;
     drop(answer);
     let mut warnings = Vec::new();
     // These are optional: without them the model states its assumptions.
-    let has_desired = |server: &Server| {
-        server.product == Product::Elasticsearch && server.version >= Version::release(8, 6, 0)
-    };
     for wanted in ShardAnswer::OPTIONAL {
-        if wanted == ShardAnswer::Desired && !server.is_some_and(has_desired) {
+        if wanted == ShardAnswer::Desired && !has_desired {
             continue;
         }
         let bytes = match ask(wanted) {
@@ -303,24 +303,11 @@ fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>
                 continue;
             }
         };
-        let bytes = Source::Bytes(&bytes);
-        match wanted {
-            ShardAnswer::Sizes => state.read_sizes(bytes),
-            ShardAnswer::Settings => state.read_settings(bytes),
-            ShardAnswer::Desired => state.read_desired(bytes),
-            ShardAnswer::Roles | ShardAnswer::Disks => state.read_nodes(bytes),
-            ShardAnswer::State => Ok(()),
-        }
-        .map_err(|error| state_error(&source, &format!("GET {}", wanted.path()), &error))?;
+        supplement(&mut state, wanted, &bytes)
+            .map_err(|error| state_error(&source, &format!("GET {}", wanted.path()), &error))?;
     }
-    let loaded = Loaded {
-        state,
-        server: server.cloned().unwrap_or_default(),
-        server_is_known: false,
-        source,
-        warnings,
-        now_nanos: now_nanos()?,
-    };
+    let mut loaded = Loaded::of(state, server, source, now_nanos()?);
+    loaded.warnings = warnings;
     Ok((loaded, asked))
 }
 

@@ -1,7 +1,6 @@
 //! Reads a simulation's drives and load from a host.
 
 use super::args::Days;
-use crate::arguments::SourceArgs;
 use crate::commands::source;
 use crate::config::Config;
 use crate::error::CommandError;
@@ -35,20 +34,13 @@ pub fn read(
     config: &Config,
     wants_measured: bool,
 ) -> Result<Found, CommandError> {
-    let opened = match (&days.bundle, &days.root) {
-        (Some(bundle), _) => source::stored(bundle, "bundle")?,
-        (None, Some(root)) => source::stored(root, "directory")?,
-        (None, None) => source::live(),
+    let opened = match &days.bundle {
+        Some(bundle) => source::stored(bundle, "bundle")?,
+        None => source::live_or(days.root.as_deref())?,
     };
-    let arguments = SourceArgs::default();
     // With --host-written, the drives need not be queried.
     let ask_drives = wants_measured && days.host_written.is_none();
-    let read = if ask_drives {
-        source::read_with_drive_writes
-    } else {
-        source::read
-    };
-    let (host, _) = read(&opened, &arguments, &config.check.data_paths)?;
+    let (host, _) = source::read(&opened, &[], &config.check.data_paths, ask_drives)?;
     let wanted = Some(mount_point).filter(|point| !point.is_empty());
     let mount = loaded_mount(&host, wanted).map_err(|none| no_mount(wanted, &none))?;
     let load = DriveLoad::of(&host, mount, ask_drives);

@@ -5,7 +5,7 @@ use super::errors::{self, PassError};
 use super::options::{self, Environment, Options};
 use super::output::Output;
 use super::store_probe::{self, StoreProbeOptions};
-use crate::arguments::{AccessArgs, SourceArgs};
+use crate::arguments::AccessArgs;
 use crate::commands::{access, source};
 use crate::config::{Config, TrimConfig};
 use crate::error::CommandError;
@@ -87,9 +87,7 @@ pub fn run(
 }
 
 fn read(config: &Config) -> Result<Host, CommandError> {
-    let opened = source::live();
-    let arguments = SourceArgs::default();
-    let (host, _) = source::read(&opened, &arguments, &config.check.data_paths)?;
+    let (host, _) = source::read(&source::live(), &[], &config.check.data_paths, false)?;
     if host.mounts.is_empty() {
         return Err(CommandError::environment(
             "no mounts are known: /proc/self/mountinfo could not be read",
