@@ -28,6 +28,9 @@ pub struct Case {
 
 impl Case {
     fn hosts(&self) -> Vec<CheckedHost<'_>> {
+        if self.without_host {
+            return Vec::new();
+        }
         let name = self.host.platform.host_name.clone();
         let first = CheckedHost {
             name: name.unwrap_or_else(|| "this host".to_owned()),
@@ -44,11 +47,7 @@ impl Case {
 
     pub fn report(&self) -> CheckReport<'_> {
         CheckReport {
-            hosts: self
-                .hosts()
-                .into_iter()
-                .filter(|_| !self.without_host)
-                .collect(),
+            hosts: self.hosts(),
             cluster: self.cluster.as_ref(),
             findings: &self.findings,
             suppressed: &self.suppressed,
@@ -65,11 +64,10 @@ impl Case {
 
     pub fn of(
         name: &str,
-        devices: Vec<BlockDevice>,
+        mut devices: Vec<BlockDevice>,
         mounts: Vec<Mount>,
         stores: Vec<Store>,
     ) -> Self {
-        let mut devices = devices;
         devices.sort_by(|a, b| a.name.cmp(&b.name));
         Self {
             host: Host {
@@ -256,41 +254,22 @@ fn timer_finding() -> Finding {
 }
 
 pub fn healthy() -> Case {
-    Case {
-        suppressed: Vec::new(),
-        ..Case::of(
-            "es1",
-            vec![
-                nvme(0, "SAMSUNG MZQL21T9HCJR-00A07"),
-                takes(
-                    device(
-                        "nvme0n1p1",
-                        (259, 9),
-                        DeviceKind::Partition {
-                            start_bytes: Some(1 << 20),
-                        },
-                        &["nvme0n1"],
-                    ),
-                    0,
-                    0,
-                ),
-            ]
-            .into_iter()
-            .map(|mut device| {
-                if matches!(device.kind, DeviceKind::Partition { .. }) {
-                    device.discard = None;
-                }
-                device
-            })
-            .collect(),
-            vec![mount(21, (259, 9), "/", "ext4", "/dev/nvme0n1p1")],
-            vec![store(
-                StoreEngine::Opensearch,
-                "2.11.0",
-                "/var/lib/opensearch",
-            )],
-        )
-    }
+    let partition = DeviceKind::Partition {
+        start_bytes: Some(1 << 20),
+    };
+    Case::of(
+        "es1",
+        vec![
+            nvme(0, "SAMSUNG MZQL21T9HCJR-00A07"),
+            device("nvme0n1p1", (259, 9), partition, &["nvme0n1"]),
+        ],
+        vec![mount(21, (259, 9), "/", "ext4", "/dev/nvme0n1p1")],
+        vec![store(
+            StoreEngine::Opensearch,
+            "2.11.0",
+            "/var/lib/opensearch",
+        )],
+    )
 }
 
 pub fn crypt() -> Case {
@@ -633,10 +612,7 @@ pub fn fleet() -> Case {
     other.platform.host_name = Some("db2".to_owned());
     other.devices.clear();
     case.others = vec![("db2".to_owned(), other)];
-    let rules = ["FS001", "TRIM001", "TRIM008"];
-    case.skipped = rules
-        .map(|rule| Skipped::new(rule, "no block devices are known", Some("sys/block")).on("db2"))
-        .to_vec();
+    case.skipped = without_sysfs().map(|skipped| skipped.on("db2")).to_vec();
     case
 }
 
@@ -698,11 +674,12 @@ pub fn large_fleet() -> Case {
 /// An image of which most is missing.
 pub fn blind() -> Case {
     let mut case = healthy();
-    case.findings.clear();
-    case.suppressed.clear();
     case.host.devices.clear();
-    case.skipped = ["FS001", "TRIM001", "TRIM008"]
-        .map(|rule| Skipped::new(rule, "no block devices are known", Some("sys/block")))
-        .to_vec();
+    case.skipped = without_sysfs().to_vec();
     case
+}
+
+fn without_sysfs() -> [Skipped; 3] {
+    ["FS001", "TRIM001", "TRIM008"]
+        .map(|rule| Skipped::new(rule, "no block devices are known", Some("sys/block")))
 }

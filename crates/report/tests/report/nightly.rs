@@ -1,5 +1,6 @@
 //! The page of `trimtab bench nightly`: golden text, and what the page shows of a history with known causes in it.
 
+use crate::schemas::{assert_valid, validator};
 use bench::nightly::{Annotation, AnnotationKind, History};
 use bench::trial::{JobRun, OperationResult, SCHEMA, State, TrialDocument};
 use bench::validity::{Check, Judgement, Reason};
@@ -224,14 +225,9 @@ fn a_last_trial_that_does_not_count_is_said_first() {
 
 #[test]
 fn the_document_matches_its_schema() {
-    let schema: serde_json::Value = serde_json::from_str(&schema_of::<BenchAnswer>()).unwrap();
-    let document: serde_json::Value = serde_json::from_str(&answer(with_faults).json()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let faults: Vec<String> = validator
-        .iter_errors(&document)
-        .map(|error| error.to_string())
-        .collect();
-    assert!(faults.is_empty(), "{faults:?}");
+    let text = answer(with_faults).json();
+    assert_valid(&validator(&schema_of::<BenchAnswer>()), &text);
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let result = &document["result"];
     assert_eq!(result["kind"], "nightly");
     assert_eq!(result["metrics"][0]["name"], "bulk throughput");

@@ -139,11 +139,6 @@ fn harmless(output: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Returns the width of a line in columns.
-fn columns_at_least(line: &str) -> usize {
-    units::display_width(line)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -181,7 +176,8 @@ proptest! {
         }
         let options = TextOptions { width, verbose, ..TextOptions::default() };
         for line in text(&case.report(), &options).lines().filter(|line| !line.contains('`')) {
-            prop_assert!(columns_at_least(line) <= width, "{} of {width}: {line:?}", columns_at_least(line));
+            let columns = units::display_width(line);
+            prop_assert!(columns <= width, "{columns} of {width}: {line:?}");
         }
     }
 

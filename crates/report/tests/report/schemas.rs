@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The official schema, see `tests/data/README.md`.
 const SARIF_SCHEMA: &str = include_str!("../data/sarif-schema-2.1.0.json");
 
-fn validator(schema: &str) -> Validator {
+pub fn validator(schema: &str) -> Validator {
     jsonschema::options()
         .should_validate_formats(true)
         .build(&serde_json::from_str(schema).unwrap())
@@ -32,6 +32,16 @@ pub fn assert_valid(validator: &Validator, text: &str) {
     assert!(errors.is_empty(), "{errors:#?}\n{text}");
 }
 
+/// Checks that a document without one of these fields is not valid.
+pub fn assert_required(validator: &Validator, document: &Value, fields: &[(&str, &str)]) {
+    for (pointer, field) in fields {
+        let mut without = document.clone();
+        let parent = without.pointer_mut(pointer).unwrap();
+        parent.as_object_mut().unwrap().remove(*field).unwrap();
+        assert!(!validator.is_valid(&without), "{pointer}/{field}");
+    }
+}
+
 #[test]
 fn documents_match_the_published_schema() {
     let validator = document_validator();
@@ -44,7 +54,7 @@ fn documents_match_the_published_schema() {
 fn schema_requires_the_documented_fields() {
     let validator = document_validator();
     let document: Value = serde_json::from_str(&json(&hosts::crypt().report())).unwrap();
-    for (pointer, field) in [
+    let fields = [
         ("", "schema"),
         ("", "generated_at"),
         ("", "skipped"),
@@ -54,12 +64,8 @@ fn schema_requires_the_documented_fields() {
         ("/result/mounts/0", "free_bytes"),
         ("/result/mounts/0/stack/0", "at_fault"),
         ("/result/mounts/0/stack/0/discard", "max_hw_bytes"),
-    ] {
-        let mut without = document.clone();
-        let parent = without.pointer_mut(pointer).unwrap();
-        parent.as_object_mut().unwrap().remove(field).unwrap();
-        assert!(!validator.is_valid(&without), "{pointer}/{field}");
-    }
+    ];
+    assert_required(&validator, &document, &fields);
     let mut other = document;
     other["schema"] = "trimtab.check/2".into();
     assert!(!validator.is_valid(&other));

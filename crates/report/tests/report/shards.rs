@@ -90,7 +90,7 @@ fn cost_compares_all_versions_if_none_is_given() {
 
 #[test]
 fn cost_begins_with_being_extrapolated() {
-    let far = text(ShardsAnswer::Cost(Box::new(cost("7.4.0", 1_000_000))));
+    let far = text_of_cost("7.4.0", 1_000_000);
     assert!(
         flat(&far).starts_with("Extrapolated, and perhaps far off: no more than 25,000 shards on"),
         "{far}"
@@ -99,7 +99,7 @@ fn cost_begins_with_being_extrapolated() {
 
 #[test]
 fn cost_starts_with_the_answer_and_is_complete() {
-    let text = text(ShardsAnswer::Cost(Box::new(cost("7.4.0", 25_000))));
+    let text = text_of_cost("7.4.0", 25_000);
     assert!(
         text.starts_with("A reroute takes the master about "),
         "{text}"
@@ -121,16 +121,16 @@ fn cost_starts_with_the_answer_and_is_complete() {
             "shards in the cluster",
         ],
     );
-    let old = text_of_cost("7.1.1");
+    let old = text_of_cost("7.1.1", 25_000);
     has(
         &old,
         &["closed indices are not in the routing table of this version (before 7.2)"],
     );
-    assert!(!text_of_cost("7.17.28").contains("include_relocations"));
+    assert!(!text_of_cost("7.17.28", 25_000).contains("include_relocations"));
 }
 
-fn text_of_cost(version: &str) -> String {
-    text(ShardsAnswer::Cost(Box::new(cost(version, 25_000))))
+fn text_of_cost(version: &str, copies: u64) -> String {
+    text(ShardsAnswer::Cost(Box::new(cost(version, copies))))
 }
 
 #[test]
