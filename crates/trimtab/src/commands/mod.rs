@@ -17,6 +17,9 @@ pub mod trim;
 
 use crate::error::CommandError;
 
+/// Default directory for the checkpoints and the audit log of `trimtab trim`.
+const STATE_DIR: &str = "/var/lib/trimtab";
+
 /// The subcommand of `trimtab NAME`, or `None` if its schema is wanted instead. `commands` lists all
 /// subcommands for the error message.
 ///

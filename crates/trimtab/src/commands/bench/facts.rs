@@ -2,6 +2,7 @@
 //! read only what everybody may.
 
 use super::args::Facts;
+use crate::commands::STATE_DIR;
 use crate::commands::source::{self, Opened};
 use crate::error::{CommandError, Kind};
 use host::bundle::{self, Info};
@@ -15,8 +16,6 @@ use std::process::ExitCode;
 use trim::audit::{Earlier, boot_id};
 use trim::debt::last_pass;
 
-/// The audit log of `trimtab trim` is here.
-pub(super) const STATE_DIR: &str = "/var/lib/trimtab";
 /// Where the bundle has what is no file of the host.
 const BUNDLE_PATH: &str = "trimtab/bench.json";
 /// Longest [`Beside`] that is read: hosts of containers have thousands of mounts.

@@ -1,7 +1,7 @@
 //! This host beside a trial: facts, jobs and their logs, trim debt.
 
-use super::facts::{self as recorded, LastPasses, STATE_DIR};
-use crate::commands::source;
+use super::facts::{self as recorded, LastPasses};
+use crate::commands::{STATE_DIR, source};
 use crate::error::CommandError;
 use bench::trial::{Jobs, Place, discards_online};
 use bench::validity::{Limits, TrimDebt};

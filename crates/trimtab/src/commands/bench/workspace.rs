@@ -1,6 +1,6 @@
 //! The folder that an experiment works in: made, and removed whatever happens.
 
-use super::facts::STATE_DIR;
+use crate::commands::STATE_DIR;
 use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
 use experiments::{DiskError, Place, Workspace, WorkspaceError};

@@ -1,6 +1,7 @@
 //! The hosts and the cluster that a check examines.
 
 use super::args::Check;
+use crate::commands::STATE_DIR;
 use crate::commands::cluster::{self, Asked};
 use crate::commands::plan::written;
 use crate::commands::source;
@@ -298,7 +299,7 @@ fn add_plan(host: &mut Host, place: Option<&(PathBuf, &str)>) {
         Some(_) => return,
     };
     if place.is_none() {
-        let mut passes = trim::audit::last_passes(Path::new(written::STATE_DIR));
+        let mut passes = trim::audit::last_passes(Path::new(STATE_DIR));
         let mounts: HashSet<&str> = host
             .mounts
             .iter()

@@ -6,7 +6,7 @@ use super::packaged;
 use super::place::{self, Answered, JOURNAL, Note, is_directory, read};
 use super::quiet;
 use super::slots::{self, Assigned, Hours, Wanted};
-use super::written;
+use crate::commands::STATE_DIR;
 use crate::commands::access::parse_endpoint;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
@@ -139,8 +139,7 @@ fn too_short(arguments: &Plan, facts: &Host, mounts: &[MountPlan]) -> Vec<String
     let took = |planned: &MountPlan| {
         let mut found = facts.mounts.iter();
         let mount = found.find(|mount| mount.mount_point == planned.mount_point)?;
-        trim::debt::last_pass(facts, mount, Path::new(written::STATE_DIR))
-            .map(|earlier| earlier.active_s)
+        trim::debt::last_pass(facts, mount, Path::new(STATE_DIR)).map(|earlier| earlier.active_s)
     };
     let caution = |planned: &MountPlan| {
         let took_s = took(planned).filter(|&took_s| took_s > planned.deadline_s)?;

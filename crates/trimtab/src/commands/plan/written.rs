@@ -3,6 +3,7 @@
 use super::args::Plan;
 use super::place::{self, Answered, JOURNAL, Note, NotedMount, failed, is_told, open};
 use super::{packaged, systemd};
+use crate::commands::STATE_DIR;
 use crate::config::Config;
 use crate::error::CommandError;
 use edits::{Found, Journal, Root};
@@ -14,8 +15,6 @@ use rules::TakeoverRequest;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// State of passes on this host.
-pub const STATE_DIR: &str = "/var/lib/trimtab";
 /// A pass that did not finish for as long is told: the one after the next, and a day.
 const OVERDUE_DAYS: i64 = 15;
 

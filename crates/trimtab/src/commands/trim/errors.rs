@@ -47,45 +47,38 @@ impl PassError {
 /// A path that does not name a filesystem, with a hint what to name instead.
 impl From<MountPathError> for CommandError {
     fn from(error: MountPathError) -> Self {
+        let name_instead = |relation: &str, point: &String| {
+            format!("{relation} {}: name that instead", escape(point))
+        };
         let (kind, hint) = match &error {
+            MountPathError::NotUtf8 { .. } => return Self::because(Kind::Usage, error),
+            MountPathError::NoDrive { .. } => return Self::because(Kind::Refused, error),
             MountPathError::Unreadable { .. } => (
                 Kind::Usage,
-                Some(
-                    "name the directory on which a filesystem is mounted; `findmnt` lists them"
-                        .to_owned(),
-                ),
+                "name the directory on which a filesystem is mounted; `findmnt` lists them"
+                    .to_owned(),
             ),
-            MountPathError::NotUtf8 { .. } => (Kind::Usage, None),
             MountPathError::MayHang { .. } => (
                 Kind::Refused,
-                Some("trim it on the host that has the drives".to_owned()),
+                "trim it on the host that has the drives".to_owned(),
             ),
-            MountPathError::NoDrive { .. } => (Kind::Refused, None),
             MountPathError::Device { mounted_on, .. } => (
                 Kind::Refused,
-                Some(mounted_on.as_deref().map_or_else(
+                mounted_on.as_ref().map_or_else(
                     || "mount it first; nothing of it is mounted here".to_owned(),
                     |point| name_instead("it is mounted on", point),
-                )),
+                ),
             ),
             MountPathError::NotAMountPoint { lies_on, .. } => (
                 Kind::Refused,
-                Some(lies_on.as_deref().map_or_else(
+                lies_on.as_ref().map_or_else(
                     || "`findmnt` lists mount points".to_owned(),
                     |point| name_instead("it lies on", point),
-                )),
+                ),
             ),
         };
-        let shown = Self::because(kind, error);
-        match hint {
-            Some(hint) => shown.hint(hint),
-            None => shown,
-        }
+        Self::because(kind, error).hint(hint)
     }
-}
-
-fn name_instead(relation: &str, mount_point: &str) -> String {
-    format!("{relation} {}: name that instead", escape(mount_point))
 }
 
 /// An error of the state directory or the lock directory.

@@ -2,6 +2,7 @@
 
 use super::args::Trim;
 use super::store_probe::is_url;
+use crate::commands::STATE_DIR;
 use crate::commands::access::parse_endpoint;
 use crate::config::TrimConfig;
 use crate::error::CommandError;
@@ -13,25 +14,6 @@ use trim::request::Request;
 use trim::resume::ResumeCommand;
 use trim::window::{Window, Windows};
 use units::ValueError;
-
-/// Default directory for checkpoints and the audit log.
-const STATE_DIR: &str = "/var/lib/trimtab";
-
-/// Process environment, passed in so that resolving the same options always gives the same result.
-#[derive(Debug, Clone)]
-pub struct Environment {
-    /// The host's time zone, or why it is unknown.
-    pub zone: Result<TimeZone, String>,
-}
-
-impl Environment {
-    /// Reads the environment of this process.
-    pub fn read() -> Self {
-        Self {
-            zone: TimeZone::try_system().map_err(|error| error.to_string()),
-        }
-    }
-}
 
 /// Resolved options.
 #[derive(Debug)]
@@ -45,14 +27,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// Resolves flags, environment and configuration, in this order of precedence, without any I/O. (clap
-    /// has already merged environment variables into the flags.)
+    /// Resolves flags and configuration, in this order of precedence, without any I/O. (clap has already merged
+    /// environment variables into the flags.) `zone` is the host's time zone, or why it is unknown.
     ///
     /// # Errors
     /// When a configured value, the zone or a URL is invalid.
     pub fn resolve(
         arguments: &Trim,
-        environment: &Environment,
+        zone: Result<TimeZone, String>,
         config: &TrimConfig,
     ) -> Result<Self, CommandError> {
         let duration =
@@ -79,7 +61,7 @@ impl Options {
             parse_endpoint(url, "--require-green")?;
         }
         let request = Request {
-            windows: windows(arguments, environment, config)?,
+            windows: windows(arguments, zone, config)?,
             now: arguments.now,
             settings,
             accept_stall: duration(arguments.accept_stall, "accept_stall", &config.accept_stall)?,
@@ -161,7 +143,7 @@ pub fn state_dir(arguments: &Trim, config: &TrimConfig) -> PathBuf {
 
 fn windows(
     arguments: &Trim,
-    environment: &Environment,
+    host_zone: Result<TimeZone, String>,
     config: &TrimConfig,
 ) -> Result<Windows, CommandError> {
     let list = if !arguments.window.is_empty() {
@@ -179,7 +161,7 @@ fn windows(
         Some(name) => {
             values::zone(name).map_err(|error| CommandError::usage(format!("--tz: {error}")))?
         }
-        None => environment.zone.clone().map_err(|error| {
+        None => host_zone.map_err(|error| {
             CommandError::environment(format!("the host's time zone is unknown: {error}"))
                 .hint("name it with --tz ZONE, as Europe/Berlin or UTC")
         })?,
@@ -267,11 +249,8 @@ mod tests {
     }
 
     fn resolved(line: &str, config: &TrimConfig) -> Result<Options, CommandError> {
-        let environment = Environment {
-            zone: Err("no /etc/localtime".to_owned()),
-        };
         let arguments = arguments(&shlex::split(line).unwrap());
-        Options::resolve(&arguments, &environment, config)
+        Options::resolve(&arguments, Err("no /etc/localtime".to_owned()), config)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::args::Trim;
 use super::errors::{self, PassError};
-use super::options::{self, Environment, Options};
+use super::options::{self, Options};
 use super::output::Output;
 use super::store_probe::{self, StoreProbeOptions};
 use crate::arguments::AccessArgs;
@@ -13,6 +13,7 @@ use crate::helper::FITRIM_HELPER;
 use crate::output;
 use facts::{Finding, Host};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use report::trim::lines::{self, Kind as LineKind};
 use report::trim::{PassEnd, Plan, missing_consent};
 use rules::{TrimRefusal, TrimRequest, TrimVerdict};
@@ -67,12 +68,12 @@ pub fn run(
         output.finish(done.is_err())?;
         return done;
     }
-    let options = Options::resolve(arguments, &Environment::read(), &config.trim)?;
+    let zone = TimeZone::try_system().map_err(|error| error.to_string());
+    let options = Options::resolve(arguments, zone, &config.trim)?;
     let mut output = new_output(options.request.settings.clone())?;
     let host = read(config)?;
     let call = Call {
         host: &host,
-        options: &options,
         resume: &resume,
         wiring: Wiring {
             options: &options,
@@ -81,7 +82,7 @@ pub fn run(
         },
         clock,
     };
-    let code = call.run(arguments, &mut output);
+    let code = call.run(&mut output);
     output.finish(code.is_err())?;
     code
 }
@@ -220,14 +221,14 @@ impl Surroundings for Wiring<'_> {
 /// One call of `trimtab trim`: options, host and start time.
 struct Call<'a> {
     host: &'a Host,
-    options: &'a Options,
     resume: &'a ResumeCommand,
     wiring: Wiring<'a>,
     clock: SystemClock,
 }
 
 impl<'a> Call<'a> {
-    fn run(&self, arguments: &Trim, output: &mut Output<'_>) -> Result<ExitCode, CommandError> {
+    fn run(&self, output: &mut Output<'_>) -> Result<ExitCode, CommandError> {
+        let arguments = self.wiring.arguments;
         let wanted = if arguments.all {
             filesystem::all(self.host)
         } else {
@@ -250,11 +251,11 @@ impl<'a> Call<'a> {
                 0
             }));
         }
-        self.trim(&judged, arguments, output)
+        self.trim(&judged, output)
     }
 
     fn request(&self) -> &'a Request {
-        &self.options.request
+        &self.wiring.options.request
     }
 
     fn forecast(&self, one: &Judged<'a>, depth: Depth) -> Forecast<'a> {
@@ -293,9 +294,9 @@ impl<'a> Call<'a> {
     fn trim(
         &self,
         judged: &[Judged<'a>],
-        arguments: &Trim,
         output: &mut Output<'_>,
     ) -> Result<ExitCode, CommandError> {
+        let arguments = self.wiring.arguments;
         if !arguments.all {
             refuse(judged, output)?;
         }
@@ -303,7 +304,7 @@ impl<'a> Call<'a> {
         if arguments.all && !arguments.yes {
             self.show_plans(judged, Depth::Facts, output)?;
         }
-        self.require_consent(&wanted, arguments)?;
+        self.require_consent(&wanted)?;
         if wanted.is_empty() {
             return Err(CommandError::refused("nothing here can be trimmed")
                 .hint("`trimtab trim --all --dry-run` gives the reasons"));
@@ -348,11 +349,8 @@ impl<'a> Call<'a> {
     }
 
     /// Refuses to start without required consent.
-    fn require_consent(
-        &self,
-        wanted: &[&Judged<'_>],
-        arguments: &Trim,
-    ) -> Result<(), CommandError> {
+    fn require_consent(&self, wanted: &[&Judged<'_>]) -> Result<(), CommandError> {
+        let arguments = self.wiring.arguments;
         let missing: Vec<String> = wanted
             .iter()
             .filter_map(|one| missing_consent(&one.filesystem, self.request()))
@@ -388,7 +386,7 @@ impl<'a> Call<'a> {
             let point = one.filesystem.mount_point();
             if session.time_left() == Some(Duration::ZERO) {
                 output.note(point, "not begun: the deadline has passed");
-                output.show_end(not_begun(point, "the deadline has passed"))?;
+                output.show_end(not_begun(point, "the deadline has passed", &[]))?;
                 code = code.max(1);
                 continue;
             }
@@ -406,7 +404,7 @@ impl<'a> Call<'a> {
                     for one in &wanted[index + 1..] {
                         let point = one.filesystem.mount_point();
                         output.note(point, "not begun");
-                        output.show_end(not_begun(point, "the call was ended by a signal"))?;
+                        output.show_end(not_begun(point, "the call was ended by a signal", &[]))?;
                     }
                     let number = u8::try_from(number).unwrap_or(0);
                     return Ok(ExitCode::from(128u8.saturating_add(number)));
@@ -423,11 +421,7 @@ impl<'a> Call<'a> {
                     let error = error.explain(self.resume);
                     let fields = lines::not_begun(point, &error.message, &error.hints);
                     output.emit(LineKind::Ended, fields);
-                    output.show_end(PassEnd::NotBegun {
-                        mount_point: point.to_owned(),
-                        reason: error.message.clone(),
-                        hints: error.hints.clone(),
-                    })?;
+                    output.show_end(not_begun(point, &error.message, &error.hints))?;
                     if wanted.len() == 1 {
                         return Err(error);
                     }
@@ -441,11 +435,11 @@ impl<'a> Call<'a> {
     }
 }
 
-fn not_begun(mount_point: &str, reason: &str) -> PassEnd {
+fn not_begun(mount_point: &str, reason: &str, hints: &[String]) -> PassEnd {
     PassEnd::NotBegun {
         mount_point: mount_point.to_owned(),
         reason: reason.to_owned(),
-        hints: Vec::new(),
+        hints: hints.to_vec(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::{CommandError, Kind};
 use bounded_http::{Client, Endpoint};
 use cluster::GreenError;
 use std::time::Duration;
-use trim::clock::Clock;
+use trim::clock::SystemClock;
 use trim::probe::store::command::{CommandError as ProgramError, CommandProbe};
 use trim::probe::store::{Ask, Question, StoreProbe};
 use trim::session::ClusterState;
@@ -85,20 +85,16 @@ impl UrlProbe {
         let first = client
             .get(&endpoint, "")
             .and_then(bounded_http::Response::success);
-        match first {
-            Ok(_) => Ok(Self { client, endpoint }),
-            Err(error) => Err(CommandError::from(error).at("--probe")),
-        }
+        first.map_err(|error| CommandError::from(error).at("--probe"))?;
+        Ok(Self { client, endpoint })
     }
 }
 
 impl Ask for UrlProbe {
     fn ask(&self) -> Result<(), String> {
         let answer = self.client.get(&self.endpoint, "");
-        match answer.and_then(bounded_http::Response::success) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(error.to_string()),
-        }
+        let answered = answer.and_then(bounded_http::Response::success);
+        answered.map(drop).map_err(|error| error.to_string())
     }
 
     fn abort(&self) {
@@ -110,10 +106,10 @@ impl Ask for UrlProbe {
 ///
 /// # Errors
 /// When `what` is neither a URL nor a command, or fails at once: a usage or environment error with a hint.
-pub fn start<C: Clock + Clone + Send + 'static>(
+pub fn start(
     what: &str,
     options: &StoreProbeOptions,
-    clock: C,
+    clock: SystemClock,
 ) -> Result<StoreProbe, CommandError> {
     launch(question(what, options)?, clock)
 }
@@ -141,10 +137,7 @@ fn question(what: &str, options: &StoreProbeOptions) -> Result<Question, Command
     })
 }
 
-fn launch<C: Clock + Clone + Send + 'static>(
-    question: Question,
-    clock: C,
-) -> Result<StoreProbe, CommandError> {
+fn launch(question: Question, clock: SystemClock) -> Result<StoreProbe, CommandError> {
     StoreProbe::start(question, clock).map_err(|error| {
         CommandError::because(Kind::Environment, error)
             .at("--probe: no thread")

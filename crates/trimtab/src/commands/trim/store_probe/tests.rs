@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use trim::clock::SystemClock;
 use trim::probe::{Probe, Reading};
 
 /// Longer than any test needs on a slow machine; reached only by a test that fails.
@@ -66,6 +65,22 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
+/// A server that answers, until the flag is set.
+fn server_until(then: impl Fn() -> Answer + Send + Sync + 'static) -> (Server, Arc<AtomicBool>) {
+    let is_set = Arc::new(AtomicBool::new(false));
+    let server = Server::start({
+        let is_set = Arc::clone(&is_set);
+        move |_| {
+            if is_set.load(Ordering::Relaxed) {
+                then()
+            } else {
+                Answer::ok("{}")
+            }
+        }
+    });
+    (server, is_set)
+}
+
 #[test]
 fn a_url_is_told_from_a_command() {
     for (what, url) in [
@@ -98,17 +113,7 @@ fn a_url_gives_readings_with_the_servers_latency() {
 
 #[test]
 fn a_bad_status_is_a_failed_reading_and_its_words_are_kept() {
-    let broken = Arc::new(AtomicBool::new(false));
-    let server = Server::start({
-        let broken = Arc::clone(&broken);
-        move |_| {
-            if broken.load(Ordering::Relaxed) {
-                Answer::Body(503, b"no master".to_vec())
-            } else {
-                Answer::ok("{}")
-            }
-        }
-    });
+    let (server, broken) = server_until(|| Answer::Body(503, b"no master".to_vec()));
     let (mut probe, told) = start_told(&server.url("/"), &options());
     broken.store(true, Ordering::Relaxed);
     wait_for(&mut probe, |reading| reading.failed);
@@ -120,17 +125,7 @@ fn a_bad_status_is_a_failed_reading_and_its_words_are_kept() {
 
 #[test]
 fn a_server_that_stops_answering_is_pending_and_asked_again() {
-    let silent = Arc::new(AtomicBool::new(false));
-    let server = Server::start({
-        let silent = Arc::clone(&silent);
-        move |_| {
-            if silent.load(Ordering::Relaxed) {
-                Answer::Silence
-            } else {
-                Answer::ok("{}")
-            }
-        }
-    });
+    let (server, silent) = server_until(|| Answer::Silence);
     let mut probe = start(&server.url("/"));
     silent.store(true, Ordering::Relaxed);
     let first = wait_for(&mut probe, |reading| {
@@ -172,17 +167,7 @@ fn an_answer_beyond_the_time_limit_has_failed() {
 
 #[test]
 fn a_dropped_probe_stops_without_waiting() {
-    let silent = Arc::new(AtomicBool::new(false));
-    let server = Server::start({
-        let silent = Arc::clone(&silent);
-        move |_| {
-            if silent.load(Ordering::Relaxed) {
-                Answer::Silence
-            } else {
-                Answer::ok("{}")
-            }
-        }
-    });
+    let (server, silent) = server_until(|| Answer::Silence);
     let options = StoreProbeOptions {
         time_limit: Duration::from_hours(1),
         ..options()
