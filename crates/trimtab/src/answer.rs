@@ -8,6 +8,7 @@ use page::{Page, Terminal};
 use report::{Answer, Envelope};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// Output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
@@ -231,6 +232,15 @@ impl<'a> Delivery<'a> {
     ) -> Result<(), CommandError> {
         self.give(|is_brief| page(envelope, is_brief), || envelope.json())
     }
+}
+
+/// Prints the JSON schema of a result.
+///
+/// # Errors
+/// When writing fails.
+pub fn print_schema<T: Answer>() -> Result<ExitCode, CommandError> {
+    output::print(&report::schema_of::<T>())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Wraps a result in the JSON envelope, stamped with the current time and version.

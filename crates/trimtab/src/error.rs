@@ -110,11 +110,8 @@ impl CommandError {
             .collect();
         let help = format!("see `{} --help`", command.join(" "));
         Self {
-            kind: Kind::Usage,
-            message: message.trim_end().to_owned(),
-            output: Vec::new(),
             hints: tips.map(str::to_owned).chain([help]).collect(),
-            source: None,
+            ..Self::usage(message.trim_end())
         }
     }
 
@@ -187,26 +184,15 @@ impl From<AskError> for CommandError {
 
 impl From<SourceError> for CommandError {
     fn from(error: SourceError) -> Self {
-        let hint = match &error {
-            SourceError::Input(_) => {
+        match error {
+            SourceError::Http(error) => error.into(),
+            SourceError::Input(_) => Self::because(Kind::Input, error).hint(
                 "--column, --label-column, --time-column, --time-format and --data-tz say how to read \
-                 a file"
-            }
-            SourceError::File { .. } => {
-                "name a file or directory that exists and that you may read"
-            }
-            _ => "",
-        };
-        let kind = match error {
-            SourceError::Http(error) => return error.into(),
-            SourceError::File { .. } => Kind::Environment,
-            _ => Kind::Input,
-        };
-        let error = Self::because(kind, error);
-        if hint.is_empty() {
-            error
-        } else {
-            error.hint(hint)
+                 a file",
+            ),
+            SourceError::File { .. } => Self::because(Kind::Environment, error)
+                .hint("name a file or directory that exists and that you may read"),
+            _ => Self::because(Kind::Input, error),
         }
     }
 }

@@ -337,25 +337,40 @@ fn desired() -> DesiredExplanation {
     }
 }
 
-fn reroute(desired: DesiredExplanation) -> String {
-    flat(&text(ShardsAnswer::Reroute(Box::new(RerouteExplanation {
-        server: "Elasticsearch 9.2.0".to_owned(),
-        routed_shards: 200,
+/// A reroute that has nothing to do.
+fn idle() -> RerouteExplanation {
+    RerouteExplanation {
+        server: "Elasticsearch 7.4.0".to_owned(),
+        routed_shards: 7,
         data_nodes: 3,
         reroute_ms: 0.5,
         allocated: 0,
         moved: 0,
-        rebalanced: 2,
+        rebalanced: 0,
         unassigned: 0,
         stuck: 0,
         new_primaries: 0,
         nodes: Vec::new(),
-        desired: Some(desired),
+        desired: None,
         decisions: Vec::new(),
         left_out: 0,
         not_understood: None,
         from_disk: false,
-    }))))
+    }
+}
+
+fn text_of_reroute(explanation: RerouteExplanation) -> String {
+    text(ShardsAnswer::Reroute(Box::new(explanation)))
+}
+
+fn reroute(desired: DesiredExplanation) -> String {
+    flat(&text_of_reroute(RerouteExplanation {
+        server: "Elasticsearch 9.2.0".to_owned(),
+        routed_shards: 200,
+        rebalanced: 2,
+        desired: Some(desired),
+        ..idle()
+    }))
 }
 
 #[test]
@@ -492,10 +507,6 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
         new_primaries,
     };
     let explanation = RerouteExplanation {
-        server: "Elasticsearch 7.4.0".to_owned(),
-        routed_shards: 7,
-        data_nodes: 3,
-        reroute_ms: 0.5,
         allocated: 1,
         moved: 1,
         rebalanced: 2,
@@ -506,13 +517,11 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
             gain("node-0", 5, None, 0),
             gain("node-1\u{202e}", 2, Some("low"), 18),
         ],
-        desired: None,
         decisions: vec![decision],
         left_out: 6,
-        not_understood: None,
-        from_disk: false,
+        ..idle()
     };
-    let text = text(ShardsAnswer::Reroute(Box::new(explanation.clone())));
+    let text = text_of_reroute(explanation.clone());
     assert!(
         flat(&text).starts_with(
             "The next reroute puts 1 shard on a node, moves 1 shard that cannot stay where it is and moves \
@@ -542,24 +551,14 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
         "{text}"
     );
     // A share like that of the others is nothing to tell.
-    let mut even = explanation.clone();
+    let mut even = explanation;
     even.nodes[1].new_primaries = 7;
-    let even = self::text(ShardsAnswer::Reroute(Box::new(even)));
+    let even = text_of_reroute(even);
     assert!(!even.contains("although"), "{even}");
-    let idle = RerouteExplanation {
-        new_primaries: 0,
+    let idle = text_of_reroute(RerouteExplanation {
         nodes: vec![gain("node-0", 5, Some("low"), 0)],
-        allocated: 0,
-        moved: 0,
-        rebalanced: 0,
-        unassigned: 0,
-        stuck: 0,
-        desired: None,
-        decisions: Vec::new(),
-        left_out: 0,
-        ..explanation
-    };
-    let idle = self::text(ShardsAnswer::Reroute(Box::new(idle)));
+        ..idle()
+    });
     assert!(
         idle.starts_with("The next reroute has nothing to do."),
         "{idle}"

@@ -12,9 +12,9 @@ mod tracks;
 mod trim;
 mod workspace;
 
+use crate::answer;
 use crate::commands;
 use crate::error::CommandError;
-use crate::output;
 use args::{Bench, BenchCommand};
 use report::views::bench::BenchAnswer;
 use std::process::ExitCode;
@@ -48,9 +48,6 @@ pub fn run(arguments: &Bench, quiet: bool) -> Result<ExitCode, CommandError> {
         Some(BenchCommand::Trim(arguments)) if !arguments.answer.output.schema => {
             trim::run(arguments, quiet)
         }
-        _ => {
-            output::print(&report::schema_of::<BenchAnswer>())?;
-            Ok(ExitCode::SUCCESS)
-        }
+        _ => answer::print_schema::<BenchAnswer>(),
     }
 }

@@ -150,6 +150,7 @@ pub fn of_bundles(named: &[PathBuf], config: &CheckConfig) -> Result<Gathered, C
 }
 
 /// What was read from several sources.
+#[derive(Default)]
 pub struct Gathered {
     /// The hosts.
     pub hosts: Vec<ReadHost>,
@@ -171,14 +172,7 @@ fn gather(
     wants_cluster: bool,
     has_cluster: bool,
 ) -> Result<Gathered, CommandError> {
-    let mut gathered = Gathered {
-        hosts: Vec::new(),
-        paths: Vec::new(),
-        answers: None,
-        unread: Vec::new(),
-        labels: Vec::new(),
-        remarks: Vec::new(),
-    };
+    let mut gathered = Gathered::default();
     let several = sources.len() > 1;
     let mut first_error = None;
     let all = read_all(sources, data_paths, wants_cluster);

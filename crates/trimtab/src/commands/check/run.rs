@@ -47,8 +47,7 @@ fn check(
     (verbose, quiet): (bool, bool),
 ) -> Result<ExitCode, CommandError> {
     if arguments.output.schema {
-        output::print(&report::schema_of::<report::CheckResult<'_>>())?;
-        return Ok(ExitCode::SUCCESS);
+        return answer::print_schema::<report::CheckResult<'_>>();
     }
     let options = Options::resolve(arguments, config)?;
     let target = |url: &String| upload::Target::new(url, &arguments.cluster.access, config);

@@ -3,10 +3,9 @@ use super::known_runs::{KnownRuns, known_runs};
 use super::options::Options;
 use super::times::{self, Zone};
 use super::{disks, jobs, load, logs, other_host, overwrite};
-use crate::answer::{Delivery, generated_at};
+use crate::answer::{self, Delivery, generated_at};
 use crate::config::ExplainConfig;
 use crate::error::CommandError;
-use crate::output;
 use crate::progress::Draw;
 use explain::job_runs;
 use facts::series::Series;
@@ -24,8 +23,7 @@ pub fn run(
     quiet: bool,
 ) -> Result<ExitCode, CommandError> {
     if arguments.answer.output.schema {
-        output::print(&report::schema_of::<ExplainResult<'_>>())?;
-        return Ok(ExitCode::SUCCESS);
+        return answer::print_schema::<ExplainResult<'_>>();
     }
     let delivery = Delivery::of(&arguments.answer, config.format)?;
     let target = arguments.answer.output.file();

@@ -6,7 +6,6 @@ use crate::commands;
 use crate::commands::access::{self, parse_endpoint};
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
-use crate::output;
 use facts::cluster::LIVE_FIX_JAR;
 use jiff::Timestamp;
 use livefix::{Change, InstallError, Installation, Predicted, Process};
@@ -39,10 +38,7 @@ pub fn run(arguments: &Livefix) -> Result<ExitCode, CommandError> {
         Some(LivefixCommand::Uninstall(arguments)) if !arguments.answer.output.schema => {
             uninstall(arguments)
         }
-        _ => {
-            output::print(&report::schema_of::<LivefixAnswer>())?;
-            Ok(ExitCode::SUCCESS)
-        }
+        _ => answer::print_schema::<LivefixAnswer>(),
     }
 }
 
@@ -74,13 +70,8 @@ fn status(arguments: &Status) -> Result<ExitCode, CommandError> {
             (Some(livefix::Need::Needed), None) => 1,
             _ => 0,
         };
-        let source = format!("process {pid}");
-        return deliver(
-            &arguments.answer,
-            source,
-            LivefixAnswer::Process(process),
-            code,
-        );
+        let answer = LivefixAnswer::Process(process);
+        return deliver(&arguments.answer, format!("process {pid}"), answer, code);
     }
     let endpoint = parse_endpoint(of, "status")
         .map_err(|error| error.hint("or give the ID of a process on this host"))?;
@@ -126,7 +117,7 @@ fn install(arguments: &Install) -> Result<ExitCode, CommandError> {
         &installation,
         changes,
         arguments.jar.as_deref(),
-        true,
+        LivefixAnswer::Install,
     )
 }
 
@@ -139,7 +130,7 @@ fn uninstall(arguments: &Uninstall) -> Result<ExitCode, CommandError> {
         &installation,
         changes,
         None,
-        false,
+        LivefixAnswer::Uninstall,
     )
 }
 
@@ -172,7 +163,7 @@ fn edit(
     installation: &Installation,
     changes: Vec<Change>,
     jar: Option<&Path>,
-    is_install: bool,
+    answered: fn(Edited) -> LivefixAnswer,
 ) -> Result<ExitCode, CommandError> {
     // Whether the answer can be given is looked at before files are changed.
     Delivery::of(answer, None)?;
@@ -189,12 +180,7 @@ fn edit(
         changes,
         command: again(place, jar),
     };
-    let edited = if is_install {
-        LivefixAnswer::Install(edited)
-    } else {
-        LivefixAnswer::Uninstall(edited)
-    };
-    deliver(answer, source, edited, 0)
+    deliver(answer, source, answered(edited), 0)
 }
 
 /// The options of this call, for commands that are printed.

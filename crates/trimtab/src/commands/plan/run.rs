@@ -5,7 +5,6 @@ use super::{fleet, host, playbook, slots, volumes, written};
 use crate::answer::{self, Delivery};
 use crate::config::Config;
 use crate::error::CommandError;
-use crate::output;
 use report::views::plan::{PlanAnswer, page};
 use std::process::ExitCode;
 
@@ -16,8 +15,7 @@ use std::process::ExitCode;
 /// planned: nothing was changed then.
 pub fn run(arguments: &Plan, config: &Config) -> Result<ExitCode, CommandError> {
     if arguments.output.schema {
-        output::print(&report::schema_of::<PlanAnswer>())?;
-        return Ok(ExitCode::SUCCESS);
+        return answer::print_schema::<PlanAnswer>();
     }
     // Before anything is changed.
     let file = arguments.output.file();

@@ -46,7 +46,7 @@ pub enum ShardsCommand {
 }
 
 /// Options that select the cluster to read.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct StateArgs {
     /// Response to GET _cluster/state: a file, `-` for stdin, an archive of support-diagnostics, or
     /// the URL of a cluster; from the last two everything is read

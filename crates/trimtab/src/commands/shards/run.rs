@@ -5,7 +5,6 @@ use super::load;
 use crate::answer::{self, Delivery};
 use crate::commands;
 use crate::error::CommandError;
-use crate::output;
 use crate::progress::Draw;
 use report::views::shards::{ShardsAnswer, page};
 use shards::cost::Shape;
@@ -37,10 +36,7 @@ pub fn run(arguments: &Shards, quiet: bool) -> Result<ExitCode, CommandError> {
         Some(ShardsCommand::WhatIf(arguments)) if !arguments.answer.output.schema => {
             what_if(arguments, quiet)
         }
-        _ => {
-            output::print(&report::schema_of::<ShardsAnswer>())?;
-            Ok(ExitCode::SUCCESS)
-        }
+        _ => answer::print_schema::<ShardsAnswer>(),
     }
 }
 
@@ -88,13 +84,11 @@ fn cost(arguments: &Cost, quiet: bool) -> Result<ExitCode, CommandError> {
 fn cluster_size(arguments: &Cost, quiet: bool) -> Result<(Shape, load::Loaded), CommandError> {
     let cluster = StateArgs {
         state: arguments.state.clone(),
-        nodes: Vec::new(),
-        sizes: Vec::new(),
-        settings: None,
         desired: arguments.desired.clone(),
         version: arguments.version.clone(),
         credentials_file: arguments.credentials_file.clone(),
         ca_file: arguments.ca_file.clone(),
+        ..StateArgs::default()
     };
     let loaded = load::load(&cluster, quiet)?;
     let cluster = &loaded.state.cluster;

@@ -14,9 +14,9 @@ mod spec;
 mod sweep;
 pub mod values;
 
+use crate::answer;
 use crate::config::Config;
 use crate::error::CommandError;
-use crate::output;
 use args::{Ssd, SsdCommand};
 use std::process::ExitCode;
 
@@ -38,8 +38,7 @@ pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, Co
         Some(SsdCommand::Sweep(arguments)) => arguments.answer.output.schema,
     };
     let (Some(command), false) = (named, wants_schema) else {
-        output::print(&report::schema_of::<document::Answer<'_>>())?;
-        return Ok(ExitCode::SUCCESS);
+        return answer::print_schema::<document::Answer<'_>>();
     };
     match command {
         SsdCommand::Run(arguments) => run::run(arguments, config, quiet)?,
