@@ -124,8 +124,14 @@ impl CommandError {
 
     /// Adds a hint.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        self.hints([hint])
+    }
+
+    /// Adds hints.
+    #[must_use]
+    pub fn hints(mut self, hints: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.hints.extend(hints.into_iter().map(Into::into));
         self
     }
 }

@@ -1,6 +1,7 @@
 //! Progress of a command: a line redrawn in place on a terminal, a line now and then elsewhere. All
 //! progress output is drawn here; results are rendered by `page`.
 
+use rayon::prelude::*;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
@@ -144,6 +145,24 @@ impl Meter {
             began: Instant::now(),
             draw: Mutex::new(Draw::new(quiet)),
         }
+    }
+
+    /// Runs `one` for each of the parts, in parallel. It tells how much of its part is done, of how much.
+    pub fn run<P: Sync, O: Send>(
+        what: &'static str,
+        parts: &[P],
+        quiet: bool,
+        one: impl Fn(&P, &(dyn Fn(u64, u64) + Sync)) -> O + Sync,
+    ) -> Vec<O> {
+        let meter = Self::new(what, parts.len(), quiet);
+        let parts = parts.par_iter().enumerate();
+        parts
+            .map(|(index, part)| {
+                let outcome = one(part, &|done, total| meter.tell(index, done, total));
+                meter.tell(index, 1, 1);
+                outcome
+            })
+            .collect()
     }
 
     /// Updates the progress of a part.

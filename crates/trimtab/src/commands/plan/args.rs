@@ -291,62 +291,30 @@ pub fn words(arguments: &Plan) -> Vec<String> {
             words.push(value);
         }
     };
-    option(
-        "--peers",
-        (!arguments.peers.is_empty()).then(|| arguments.peers.join(",")),
-    );
+    let list = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
+    option("--peers", list(&arguments.peers));
     option("--node", arguments.node.clone());
-    option(
-        "--every",
-        arguments.every.map(|every| match every {
-            EveryArg::Week => "week".to_owned(),
-            EveryArg::Day => "day".to_owned(),
-        }),
-    );
+    let every = arguments.every.map(|every| match every {
+        EveryArg::Week => "week",
+        EveryArg::Day => "day",
+    });
+    option("--every", every.map(str::to_owned));
     let days: Vec<String> = arguments.days.iter().map(ToString::to_string).collect();
     let days = days.join(",");
     option("--days", (days != DEFAULT_DAYS).then_some(days));
     option("--pass", arguments.pass.map(units::duration::argument));
     let window = arguments.window.to_string();
     option("--window", (window != DEFAULT_WINDOW).then_some(window));
-    option(
-        "--tz",
-        arguments
-            .tz
-            .as_ref()
-            .and_then(|zone| zone.iana_name())
-            .map(str::to_owned),
-    );
-    option(
-        "--load",
-        arguments
-            .load
-            .as_ref()
-            .map(|path| path.display().to_string()),
-    );
+    let zone = arguments.tz.as_ref().and_then(TimeZone::iana_name);
+    option("--tz", zone.map(str::to_owned));
+    let shown = |path: &PathBuf| path.display().to_string();
+    option("--load", arguments.load.as_ref().map(shown));
     option("--require-green", arguments.require_green.clone());
-    option(
-        "--root",
-        arguments
-            .root
-            .as_ref()
-            .map(|root| root.display().to_string()),
-    );
-    option(
-        "--volumes",
-        arguments
-            .volumes
-            .as_ref()
-            .map(|path| path.display().to_string()),
-    );
-    option(
-        "--namespace",
-        (!arguments.namespaces.is_empty()).then(|| arguments.namespaces.join(",")),
-    );
-    option(
-        "--stagger",
-        arguments.stagger.map(units::duration::argument),
-    );
+    option("--root", arguments.root.as_ref().map(shown));
+    option("--volumes", arguments.volumes.as_ref().map(shown));
+    option("--namespace", list(&arguments.namespaces));
+    let stagger = arguments.stagger.map(units::duration::argument);
+    option("--stagger", stagger);
     option("--image", arguments.image.clone());
     if arguments.fstab {
         words.push("--fstab".to_owned());

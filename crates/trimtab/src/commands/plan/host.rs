@@ -288,9 +288,10 @@ fn refuse_blocked(blocked: &[Blocked]) -> Result<(), CommandError> {
     let Some((first, others)) = blocked.split_first() else {
         return Ok(());
     };
-    let error = CommandError::refused(format!("not applied: {}", first.why));
-    let others = others.iter().map(|blocked| blocked.why.clone());
-    Err(others.fold(error.hint(first.hint.clone()), CommandError::hint))
+    let others = others.iter().map(|blocked| &blocked.why);
+    Err(CommandError::refused(format!("not applied: {}", first.why))
+        .hint(&first.hint)
+        .hints(others))
 }
 
 fn shown(planned: &Planned) -> FileChange {
@@ -337,8 +338,7 @@ fn takeover(
     };
     rules::takeover(facts, &request).map_err(|refusal| {
         let message = format!("{}: {}", refusal.mount_point, refusal.reason);
-        let error = CommandError::refused(message);
-        refusal.hints.into_iter().fold(error, CommandError::hint)
+        CommandError::refused(message).hints(refusal.hints)
     })
 }
 

@@ -59,7 +59,7 @@ pub fn validate(arguments: &Plan) -> Result<(), CommandError> {
         );
     }
     if arguments.pass.is_some_and(|pass| pass < PASS_MIN) {
-        let message = "--pass: expected a minute or more".to_owned();
+        let message = "--pass: expected a minute or more";
         return Err(CommandError::usage(message).hint("for example --pass 20min"));
     }
     Ok(())
@@ -164,12 +164,7 @@ pub fn alone(
     let mut refusal = None;
     for (len_s, deadline) in lens {
         match assign(hours, wanted, (wanted.mounts, len_s), busy) {
-            Ok(slots) => {
-                return Ok(slots
-                    .into_iter()
-                    .map(|slot| Assigned { slot, deadline })
-                    .collect());
-            }
+            Ok(slots) => return Ok(with_deadline(slots, deadline)),
             Err(why) => refusal = Some(why),
         }
     }
@@ -194,13 +189,12 @@ pub fn shared(arguments: &Plan, wanted: Wanted<'_>) -> Result<Vec<Assigned>, Com
              finish goes on a week later)",
         )
     })?;
-    Ok(slots
-        .into_iter()
-        .map(|slot| Assigned {
-            slot,
-            deadline: pass,
-        })
-        .collect())
+    Ok(with_deadline(slots, pass))
+}
+
+fn with_deadline(slots: Vec<Slot>, deadline: Duration) -> Vec<Assigned> {
+    let slots = slots.into_iter();
+    slots.map(|slot| Assigned { slot, deadline }).collect()
 }
 
 /// Returns a slot of so many seconds for each pass.
@@ -212,10 +206,8 @@ pub fn one_each(
     wanted: Wanted<'_>,
     passes: (usize, u32),
 ) -> Result<Vec<Slot>, CommandError> {
-    assign(&Hours::of(arguments), wanted, passes, &[]).map_err(|refusal| {
-        let message = format!("no plan without overlaps: {refusal}");
-        CommandError::input(message)
-    })
+    assign(&Hours::of(arguments), wanted, passes, &[])
+        .map_err(|refusal| CommandError::input(format!("no plan without overlaps: {refusal}")))
 }
 
 /// How long the longest pass takes, where several share the window.

@@ -188,20 +188,17 @@ pub fn refused(error: ScenarioError) -> CommandError {
         ScenarioError::Raid0(_) => Some("choose another --chunk"),
         _ => None,
     };
-    let refusal = CommandError::usage(error.to_string());
-    match hint {
-        Some(hint) => refusal.hint(hint),
-        None => refusal,
-    }
+    CommandError::usage(error.to_string()).hints(hint)
 }
 
 /// The error for a missing required value.
 fn missing(flag: &str, what: &str, found: Option<&Found>) -> CommandError {
     let error = CommandError::usage(format!("expected {flag}: nothing says {what}"));
     match found {
-        Some(found) => found.skipped(&[]).iter().fold(error, |error, skipped| {
-            error.hint(format!("{}: {}", skipped.what, skipped.why))
-        }),
+        Some(found) => {
+            let skipped = found.load.skipped(&[]).into_iter();
+            error.hints(skipped.map(|skipped| format!("{}: {}", skipped.what, skipped.why)))
+        }
         None => error.hint(
             "or take it from this host with --from-host; a bare drive needs --logical-pages only",
         ),

@@ -11,7 +11,6 @@ use flash::block_mapped::five_pages;
 use flash::examples;
 use flash::scenario::{Progress, ScenarioError, Watch};
 use page::Page;
-use rayon::prelude::*;
 use report::ssd::{FivePages, Schedules, TenRuns};
 use std::ops::ControlFlow;
 
@@ -64,22 +63,16 @@ fn simulate<C: Sync, O: Send>(
     quiet: bool,
     one: impl Fn(&C, &mut Watch<'_>) -> Result<O, ScenarioError> + Sync,
 ) -> Result<Vec<O>, CommandError> {
-    let meter = Meter::new(what, cases.len(), quiet);
-    cases
-        .par_iter()
-        .enumerate()
-        .map(|(index, case)| {
-            let mut watch = |progress: Progress| {
-                if !progress.loading {
-                    meter.tell(index, progress.done, progress.total);
-                }
-                ControlFlow::Continue(())
-            };
-            let outcome = one(case, &mut watch).map_err(refused);
-            meter.tell(index, 1, 1);
-            outcome
-        })
-        .collect()
+    let outcomes = Meter::run(what, cases, quiet, |case, tell| {
+        let mut watch = |progress: Progress| {
+            if !progress.loading {
+                tell(progress.done, progress.total);
+            }
+            ControlFlow::Continue(())
+        };
+        one(case, &mut watch).map_err(refused)
+    });
+    outcomes.into_iter().collect()
 }
 
 /// Renders an example: `page` takes whether to be brief.

@@ -4,7 +4,6 @@ use super::args::Days;
 use crate::commands::source;
 use crate::config::Config;
 use crate::error::CommandError;
-use facts::{Evidence, Skipped};
 use flash::scenario::{Schedule, Trims};
 use flash::setup::{Mix, TrimSchedule};
 use rules::{DriveLoad, NoMount, TrimTimes, loaded_mount};
@@ -24,16 +23,18 @@ pub struct Found {
     pub workload: Option<Mix>,
 }
 
-/// Reads the selected host.
+/// Reads the selected host, if one is.
 ///
 /// # Errors
 /// When it cannot be read or has no such mount.
 pub fn read(
     days: &Days,
-    mount_point: &str,
     config: &Config,
     wants_measured: bool,
-) -> Result<Found, CommandError> {
+) -> Result<Option<Found>, CommandError> {
+    let Some(mount_point) = days.from_host.as_deref() else {
+        return Ok(None);
+    };
     let opened = match &days.bundle {
         Some(bundle) => source::stored(bundle, "bundle")?,
         None => source::live_or(days.root.as_deref())?,
@@ -44,12 +45,12 @@ pub fn read(
     let wanted = Some(mount_point).filter(|point| !point.is_empty());
     let mount = loaded_mount(&host, wanted).map_err(|none| no_mount(wanted, &none))?;
     let load = DriveLoad::of(&host, mount, ask_drives);
-    Ok(Found {
+    Ok(Some(Found {
         source: opened.label,
         when: load.trims.map(|times| when(times, load.loses_discards)),
         workload: load.workload.and_then(|name| name.parse().ok()),
         load,
-    })
+    }))
 }
 
 fn no_mount(wanted: Option<&str>, none: &NoMount) -> CommandError {
@@ -97,17 +98,5 @@ fn when(times: TrimTimes, loses_discards: bool) -> TrimSchedule {
         when.swallowed()
     } else {
         when
-    }
-}
-
-impl Found {
-    /// Evidence for the facts that are not overridden.
-    pub fn evidence(&self, outranked: &[Fact]) -> Vec<Evidence> {
-        self.load.evidence(outranked)
-    }
-
-    /// Facts that are unknown and not overridden.
-    pub fn skipped(&self, outranked: &[Fact]) -> Vec<Skipped> {
-        self.load.skipped(outranked)
     }
 }

@@ -43,12 +43,7 @@ pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, Co
     match command {
         SsdCommand::Run(arguments) => run::run(arguments, config, quiet)?,
         SsdCommand::Sweep(arguments) => {
-            let days = &arguments.scene.days;
-            let found = days
-                .from_host
-                .as_deref()
-                .map(|mount| from_host::read(days, mount, config, false))
-                .transpose()?;
+            let found = from_host::read(&arguments.scene.days, config, false)?;
             return sweep::run(arguments, found.as_ref(), &config.ssd, quiet);
         }
         SsdCommand::Example(arguments) => example::run(arguments, &config.ssd, quiet)?,

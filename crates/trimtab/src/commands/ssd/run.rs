@@ -13,7 +13,6 @@ use crate::error::CommandError;
 use crate::progress::Meter;
 use flash::bare::BareDrive;
 use flash::setup::Setup;
-use rayon::prelude::*;
 use report::ssd::{DriveAnswer, ScenarioResult};
 
 /// Runs `trimtab ssd run`.
@@ -46,12 +45,7 @@ pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandE
         &given,
         "it is of a bare drive; below a filesystem there is --trim",
     )?;
-    let days = &arguments.scene.days;
-    let found = days
-        .from_host
-        .as_deref()
-        .map(|mount| from_host::read(days, mount, config, true))
-        .transpose()?;
+    let found = from_host::read(&arguments.scene.days, config, true)?;
     let axes = Axes {
         op: arguments.op,
         policy: arguments.policy,
@@ -97,20 +91,12 @@ fn simulate(
     };
     let threads = rayon::current_num_threads().min(variants.len() + 1);
     memory::require(setup.table_bytes() * threads as u64)?;
-    let meter = Meter::new("simulating", variants.len() + 1, quiet);
     let setups: Vec<&Setup> = std::iter::once(&setup)
         .chain(variants.iter().map(|variant| &variant.setup))
         .collect();
-    let outcomes: Vec<_> = setups
-        .par_iter()
-        .enumerate()
-        .map(|(index, setup)| {
-            let simulated = setup.simulate(&|done, total| meter.tell(index, done, total));
-            meter.tell(index, 1, 1);
-            simulated
-        })
-        .collect();
-    drop(meter);
+    let outcomes = Meter::run("simulating", &setups, quiet, |setup, tell| {
+        setup.simulate(tell)
+    });
     let mut outcomes = outcomes.into_iter();
     let simulated = outcomes
         .next()
@@ -124,8 +110,8 @@ fn simulate(
             // Variants that cannot be simulated are dropped.
             .filter_map(|(variant, outcome)| Some((variant, outcome.ok()?)))
             .collect(),
-        evidence: found.map_or_else(Vec::new, |found| found.evidence(&plan.outranked)),
-        skipped: found.map_or_else(Vec::new, |found| found.skipped(&plan.outranked)),
+        evidence: found.map_or_else(Vec::new, |found| found.load.evidence(&plan.outranked)),
+        skipped: found.map_or_else(Vec::new, |found| found.load.skipped(&plan.outranked)),
         setup,
         simulated,
         from_host: found.is_some(),

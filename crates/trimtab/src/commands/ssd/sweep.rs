@@ -12,7 +12,6 @@ use crate::config::SsdConfig;
 use crate::error::CommandError;
 use crate::progress::Meter;
 use flash::bare::BareDrive;
-use rayon::prelude::*;
 use report::ssd::{SweepAnswer, SweepRow, bare_words, load_words, sweep};
 use std::process::ExitCode;
 
@@ -56,18 +55,8 @@ pub fn run(
     };
     let largest = jobs.iter().map(Job::table_bytes).max().unwrap_or(0);
     memory::require(largest * pool.current_num_threads().min(jobs.len()) as u64)?;
-    let meter = Meter::new("simulating", jobs.len(), quiet);
-    let rows: Vec<SweepRow> = pool.install(|| {
-        jobs.par_iter()
-            .enumerate()
-            .map(|(index, job)| {
-                let row = job.row(&|done, total| meter.tell(index, done, total));
-                meter.tell(index, 1, 1);
-                row
-            })
-            .collect()
-    });
-    drop(meter);
+    let rows: Vec<SweepRow> =
+        pool.install(|| Meter::run("simulating", &jobs, quiet, |job, tell| job.row(tell)));
     let failed = rows.iter().filter(|row| row.error.is_some()).count();
     if failed == rows.len() {
         let why = rows
@@ -86,7 +75,7 @@ pub fn run(
     let source = found.map_or("arguments", |found| found.source.as_str());
     let mut document = envelope(source, Answer::Sweep(&answer))?;
     let outranked = jobs.first().map_or(&[][..], Job::outranked);
-    document.skipped = found.map_or_else(Vec::new, |found| found.skipped(outranked));
+    document.skipped = found.map_or_else(Vec::new, |found| found.load.skipped(outranked));
     delivery.give_envelope(&document, |_, is_brief| sweep(&answer, is_brief))?;
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
@@ -125,11 +114,10 @@ impl Job {
         }
     }
 
-    fn row(&self, watch: &(dyn Fn(u64, u64) + Sync)) -> SweepRow {
-        let watch = |done, total| watch(done, total);
+    fn row(&self, watch: &dyn Fn(u64, u64)) -> SweepRow {
         match self {
-            Self::Bare(drive) => SweepRow::bare(drive, drive.simulate(&watch)),
-            Self::Days(plan) => SweepRow::of(&plan.setup, &plan.setup.simulate(&watch)),
+            Self::Bare(drive) => SweepRow::bare(drive, drive.simulate(watch)),
+            Self::Days(plan) => SweepRow::of(&plan.setup, &plan.setup.simulate(watch)),
         }
     }
 }

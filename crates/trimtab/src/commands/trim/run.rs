@@ -356,10 +356,8 @@ impl<'a> Call<'a> {
             .filter_map(|one| missing_consent(&one.filesystem, self.request()))
             .collect();
         if !missing.is_empty() {
-            let mut error =
-                CommandError::refused("a trim below a running store needs --window or --now");
-            error.hints = missing;
-            return Err(error);
+            let message = "a trim below a running store needs --window or --now";
+            return Err(CommandError::refused(message).hints(missing));
         }
         if arguments.all && !arguments.yes {
             let mounts = match wanted.len() {
@@ -465,7 +463,5 @@ fn refuse(judged: &[Judged<'_>], output: &mut Output<'_>) -> Result<(), CommandE
     if judged.len() > 1 {
         hints.push("no other mount of this call was trimmed either".to_owned());
     }
-    let mut error = CommandError::refused(reasons.join("; "));
-    error.hints = hints;
-    Err(error)
+    Err(CommandError::refused(reasons.join("; ")).hints(hints))
 }
