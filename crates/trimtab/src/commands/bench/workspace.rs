@@ -35,12 +35,10 @@ pub(super) fn place(
     };
     Place::device(path, overwrite).map_err(|error| {
         let is_unconfirmed = matches!(error, DiskError::Unconfirmed { .. });
-        let error = CommandError::because(Kind::Refused, error).at("--device");
-        if is_unconfirmed {
-            error.hint("confirm with --overwrite that everything on it may be lost")
-        } else {
-            error
-        }
+        let hint = "confirm with --overwrite that everything on it may be lost";
+        CommandError::because(Kind::Refused, error)
+            .at("--device")
+            .hints(is_unconfirmed.then_some(hint))
     })
 }
 
@@ -66,10 +64,10 @@ pub(super) fn with<T>(
     match result {
         // What was measured is worth more than a folder that stays.
         Ok(done) => Ok((done, remains.into_iter().collect())),
-        Err(error) => Err(match remains {
-            None => error,
-            Some(remains) => error.hint(format!("{remains}; the next experiment tries again")),
-        }),
+        Err(error) => {
+            let hint = |remains: String| format!("{remains}; the next experiment tries again");
+            Err(error.hints(remains.map(hint)))
+        }
     }
 }
 
@@ -79,8 +77,7 @@ fn not_made(error: WorkspaceError, within: &Path) -> CommandError {
             .at("--loop-dir")
             .hint("name a folder that exists, on the drive that is to be measured");
     }
-    let is_unprotected = matches!(error, WorkspaceError::Unprotected { .. });
-    if !is_unprotected {
+    if !matches!(error, WorkspaceError::Unprotected { .. }) {
         return CommandError::because(Kind::Environment, error);
     }
     CommandError::because(Kind::Refused, error)

@@ -114,12 +114,8 @@ impl From<StatusError> for CommandError {
 /// A checkpoint or a lock that `--status` cannot read.
 pub fn unreadable(error: StateError) -> CommandError {
     let denied = matches!(&error, StateError::Io { source, .. } if is_denied(source));
-    let shown = CommandError::because(Kind::Environment, error);
-    if denied {
-        shown.hint("run it as root: sudo trimtab trim --status")
-    } else {
-        shown
-    }
+    CommandError::because(Kind::Environment, error)
+        .hints(denied.then_some("run it as root: sudo trimtab trim --status"))
 }
 
 /// Why a session could not start; `resume` builds the commands in the hints.
