@@ -12,10 +12,12 @@ pub use volumes::{LeftVolume, ListedToo, OtherTrimmer, PlannedVolume, TrimmedBy,
 
 use super::phrases::range;
 use crate::envelope::{Answer, Envelope};
+use jiff::civil::Weekday;
 use nodes::{NAMED_MAX, slots, slots_lead};
 use page::{Block, Commands, List, Page, Section, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::date::{weekday, weekday_short};
 
 /// What `trimtab plan` answers; `kind` is its type.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -409,16 +411,9 @@ fn amplification_words(found: &Amplification) -> String {
 
 /// `Tue 01:00` to `Tuesday`.
 fn day_name(slot: &str) -> &str {
-    match slot.split(' ').next().unwrap_or_default() {
-        "Mon" => "Monday",
-        "Tue" => "Tuesday",
-        "Wed" => "Wednesday",
-        "Thu" => "Thursday",
-        "Fri" => "Friday",
-        "Sat" => "Saturday",
-        "Sun" => "Sunday",
-        _ => "day",
-    }
+    let mut days = Weekday::Monday.cycle_forward().take(7);
+    days.find(|day| slot.starts_with(weekday_short(*day)))
+        .map_or("day", weekday)
 }
 
 fn of_undone(undone: &Undone) -> Page {

@@ -33,12 +33,10 @@ pub fn manifests(plan: &VolumesPlan) -> String {
         );
     }
     for note in plan.notes() {
-        text.push_str("#\n");
-        comment(&mut text, &note);
+        paragraph(&mut text, &note);
     }
     for other in &plan.others {
-        text.push_str("#\n");
-        comment(
+        paragraph(
             &mut text,
             &format!("Stop it first: {}.", other_words(other)),
         );
@@ -47,16 +45,12 @@ pub fn manifests(plan: &VolumesPlan) -> String {
         }
     }
     for left in &plan.left {
-        text.push_str("#\n");
-        comment(
-            &mut text,
-            &format!("Not planned: {}: {}", left.volume, left.why),
-        );
+        let words = format!("Not planned: {}: {}", left.volume, left.why);
+        paragraph(&mut text, &words);
     }
     let labels = plan.labels();
     if !labels.is_empty() {
-        text.push_str("#\n");
-        comment(
+        paragraph(
             &mut text,
             "Once these objects are there, give Longhorn's jobs their volumes:",
         );
@@ -79,6 +73,12 @@ pub fn manifests(plan: &VolumesPlan) -> String {
         }
     }
     text
+}
+
+/// A comment after an empty line.
+fn paragraph(text: &mut String, words: &str) {
+    text.push_str("#\n");
+    comment(text, words);
 }
 
 /// A comment, in lines; what is in it breaks none.

@@ -10,22 +10,18 @@ pub fn playbook(nodes: &NodesPlan, remarks: &[String], words: &[String]) -> Stri
     let argv = |first: &[&str]| {
         let first = first.iter().map(|word| format!("\"{word}\""));
         let rest = words.iter().map(|word| format!("!unsafe {}", quoted(word)));
-        let all: Vec<String> = first.chain(rest).collect();
-        let lines: Vec<String> = all
-            .iter()
-            .map(|word| format!("          - {word}\n"))
-            .collect();
-        lines.concat()
+        let lines = first
+            .chain(rest)
+            .map(|word| format!("          - {word}\n"));
+        lines.collect::<String>()
     };
     let mut names: Vec<String> = nodes.nodes.iter().map(|node| node.name.clone()).collect();
     names.dedup();
     let slots = nodes.nodes.iter();
-    let slots: Vec<String> = slots
-        .map(|node| format!("#   {}  {}\n", escape(&node.name), node.slot))
-        .collect();
+    let slots = slots.map(|node| format!("#   {}  {}\n", escape(&node.name), node.slot));
     let remarks = remarks.iter();
     let remarks = remarks.map(|remark| format!("# {}\n", escape(remark)));
-    let slots = slots.into_iter().chain(remarks).collect::<String>();
+    let slots = slots.chain(remarks).collect::<String>();
     let hosts = quoted(&names.join(","));
     let node = "          - --node\n          - \"{{ inventory_hostname }}\"\n";
     format!(

@@ -113,7 +113,7 @@ fn verdict(answer: &Forecast) -> String {
     let full: Vec<&str> = answer
         .watermarks_crossed
         .iter()
-        .filter(|crossed| matches!(crossed.after, "above high" | "above flood stage"))
+        .filter(|crossed| is_full(crossed))
         .map(|crossed| crossed.node.as_str())
         .collect();
     if !full.is_empty() {
@@ -228,6 +228,10 @@ fn at_default(other: &AtDefaultRebalance) -> String {
     )
 }
 
+fn is_full(crossed: &Crossed) -> bool {
+    matches!(crossed.after, "above high" | "above flood stage")
+}
+
 fn crossed(crossed: &Crossed) -> String {
     let shown = |percent: Option<f64>| {
         let words = percent.map(|percent| format!(" ({} used)", used(percent)));
@@ -308,9 +312,7 @@ fn pictures(answer: &Forecast) -> Vec<BarChart> {
     }
     let full = |name: &str| {
         let mut crossed = answer.watermarks_crossed.iter();
-        crossed.any(|crossed| {
-            crossed.node == name && matches!(crossed.after, "above high" | "above flood stage")
-        })
+        crossed.any(|crossed| crossed.node == name && is_full(crossed))
     };
     let chart = |title: &str, format: Format, value: &dyn Fn(&NodeStanding) -> u64| {
         let panel = |when: &str, nodes: &[NodeStanding], marks: bool| {
@@ -393,13 +395,8 @@ fn nodes(answer: &Forecast) -> Section {
         let shards = cell(&|node| Some(units::grouped(node.shards)));
         let data = cell(&|node| Some(units::bytes(node.bytes)));
         let disk = cell(&|node| node.disk_used_percent.map(used));
-        table.row(
-            [name.to_owned()]
-                .into_iter()
-                .chain(shards)
-                .chain(data)
-                .chain(disk),
-        );
+        let name = [name.to_owned()].into_iter();
+        table.row(name.chain(shards).chain(data).chain(disk));
     }
     section.push(table);
     if left_out > 0 {
