@@ -5,29 +5,13 @@ use crate::views::check::{Detail, page};
 use page::Terminal;
 
 /// Options of the text format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TextOptions {
-    /// Line width in columns, at least 40. Commands and paths of evidence are never wrapped and may
-    /// exceed it.
-    pub width: usize,
-    /// Whether to use colours (ANSI SGR sequences).
-    pub color: bool,
+    /// The terminal that it is shown on.
+    pub terminal: Terminal,
     /// Whether to show every mount with its stack, every skipped check on its own, and the rules
     /// that ran.
     pub verbose: bool,
-    /// Whether to use box-drawing characters; otherwise trees and rules are ASCII.
-    pub unicode: bool,
-}
-
-impl Default for TextOptions {
-    fn default() -> Self {
-        Self {
-            width: 80,
-            color: false,
-            verbose: false,
-            unicode: true,
-        }
-    }
 }
 
 /// Renders a report for a terminal.
@@ -36,12 +20,7 @@ pub fn text(report: &CheckReport<'_>, options: &TextOptions) -> String {
         verbose: options.verbose,
         brief: true,
     };
-    let terminal = Terminal {
-        width: options.width,
-        color: options.color,
-        unicode: options.unicode,
-    };
-    page::terminal(&page(report, detail), &terminal)
+    page::terminal(&page(report, detail), &options.terminal)
 }
 
 /// Detail for formats that do not scroll by.

@@ -3,6 +3,7 @@
 use crate::hosts;
 use crate::schemas::{assert_valid, document_validator};
 use facts::host::{TrimPasses, TrimPlan};
+use page::Terminal;
 use report::{TextOptions, json, markdown, nagios, openmetrics, sarif, text};
 use rules::{DiskCalendar, HeavyJob, TrimmedFilesystem};
 
@@ -18,10 +19,14 @@ fn text_at_80_columns() {
 
 #[test]
 fn text_in_ascii_at_60_columns() {
-    let options = TextOptions {
+    let terminal = Terminal {
         width: 60,
         unicode: false,
-        ..TextOptions::default()
+        ..Terminal::default()
+    };
+    let options = TextOptions {
+        terminal,
+        verbose: false,
     };
     insta::assert_snapshot!("text_crypt_60", text(&hosts::crypt().report(), &options));
 }

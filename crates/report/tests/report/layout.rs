@@ -3,6 +3,7 @@
 use crate::hosts::{self, Case};
 use facts::host::DeviceKind;
 use facts::{Finding, Remedy, Severity};
+use page::Terminal;
 use report::{TextOptions, json, text};
 use serde_json::Value;
 
@@ -159,10 +160,14 @@ fn deep_stack_fits_a_narrow_page() {
         ..hosts::finding("TRIM008", Severity::Warning, "/data", "a title", "")
     }];
     for (width, unicode) in [(40, false), (80, true)] {
-        let options = TextOptions {
+        let terminal = Terminal {
             width,
             unicode,
-            ..TextOptions::default()
+            ..Terminal::default()
+        };
+        let options = TextOptions {
+            terminal,
+            verbose: false,
         };
         let shown = text(&case.report(), &options);
         let widest = shown.lines().map(|line| line.chars().count()).max();

@@ -4,6 +4,7 @@ use crate::hosts;
 use crate::schemas::{assert_valid, document_validator, sarif_validator};
 use facts::host::{DeviceKind, Store, StoreEngine, StoreState};
 use facts::{Evidence, Finding, Remedy, Severity, Skipped};
+use page::Terminal;
 use proptest::prelude::*;
 use report::{Suppressed, TextOptions, json, markdown, nagios, openmetrics, sarif, text};
 
@@ -145,7 +146,8 @@ proptest! {
     #[test]
     fn no_output_contains_control_sequences(case in case(), verbose: bool, unicode: bool) {
         let report = case.report();
-        let options = TextOptions { verbose, unicode, ..TextOptions::default() };
+        let terminal = Terminal { unicode, ..Terminal::default() };
+        let options = TextOptions { terminal, verbose };
         for output in [
             text(&report, &options), markdown(&report), nagios(&report), json(&report),
             sarif(&report), openmetrics(&report, &[]),
@@ -153,8 +155,8 @@ proptest! {
             harmless(&output)?;
         }
         // Colour adds SGR sequences and nothing else.
-        let colored = text(&report, &TextOptions { color: true, ..options });
-        let mut plain = colored;
+        let terminal = Terminal { color: true, ..terminal };
+        let mut plain = text(&report, &TextOptions { terminal, verbose });
         for code in ["0", "1", "2", "36", "1;31", "1;33"] {
             plain = plain.replace(&format!("\u{1b}[{code}m"), "");
         }
@@ -174,7 +176,8 @@ proptest! {
                 remedy.undo = None;
             }
         }
-        let options = TextOptions { width, verbose, ..TextOptions::default() };
+        let terminal = Terminal { width, ..Terminal::default() };
+        let options = TextOptions { terminal, verbose };
         for line in text(&case.report(), &options).lines().filter(|line| !line.contains('`')) {
             let columns = units::display_width(line);
             prop_assert!(columns <= width, "{columns} of {width}: {line:?}");
@@ -193,7 +196,8 @@ proptest! {
             let remedy = &mut case.findings[0].remedy[0];
             remedy.command = (!is_undo).then(|| lines.clone());
             remedy.undo = is_undo.then(|| lines.clone());
-            let options = TextOptions { width, ..TextOptions::default() };
+            let terminal = Terminal { width, ..Terminal::default() };
+            let options = TextOptions { terminal, verbose: false };
             let output = text(&case.report(), &options);
             for expected in lines.lines() {
                 let found = output.lines().any(|line| line.trim_start() == expected);

@@ -19,12 +19,8 @@ fn envelope(result: ShardsAnswer, warnings: &[&str]) -> Envelope<ShardsAnswer> {
 
 /// Renders the text for a terminal of 80 columns, and checks that it fits.
 fn text(result: ShardsAnswer) -> String {
-    let options = Terminal {
-        width: 80,
-        color: false,
-        unicode: true,
-    };
-    let text = page::terminal(&page(&envelope(result, &["Mind the gap."]), true), &options);
+    let page = page(&envelope(result, &["Mind the gap."]), true);
+    let text = page::terminal(&page, &Terminal::default());
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line:?} is too wide");
     }

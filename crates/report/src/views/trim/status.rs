@@ -201,9 +201,8 @@ mod tests {
         let now = "2026-03-02T03:00:00Z".parse().unwrap();
         let page = status(passes, true, &ResumeCommand::default(), now);
         let terminal = Terminal {
-            width: 80,
-            color: false,
             unicode: false,
+            ..Terminal::default()
         };
         page::terminal(&page, &terminal)
     }

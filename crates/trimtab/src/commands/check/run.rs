@@ -209,13 +209,7 @@ fn render(
     match format {
         Format::Text => {
             let terminal = arguments.output.terminal();
-            let options = TextOptions {
-                width: terminal.width,
-                color: terminal.color,
-                unicode: terminal.unicode,
-                verbose,
-            };
-            report::text(report, &options)
+            report::text(report, &TextOptions { terminal, verbose })
         }
         Format::Json => report::json(report),
         Format::Html => report::html(report),

@@ -152,9 +152,8 @@ fn ended(summary: &PassSummary) -> PassEnd {
 
 fn text_of(ends: &[PassEnd]) -> String {
     let terminal = Terminal {
-        width: 80,
-        color: false,
         unicode: false,
+        ..Terminal::default()
     };
     page::terminal(&super::summary(ends), &terminal)
 }
