@@ -182,7 +182,6 @@ pub(crate) fn ends(range: (f64, f64), zone: &TimeZone) -> Option<String> {
     Some(format!("{from} to {to}, {zone}"))
 }
 
-/// Returns the name of a zone.
 pub(crate) fn name(zone: &TimeZone) -> String {
     match zone.iana_name() {
         Some(name) => name.to_owned(),

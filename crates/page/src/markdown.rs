@@ -58,7 +58,6 @@ fn blocks(out: &mut String, list: &[Block], level: usize) {
     }
 }
 
-/// Renders a chart as its title and its table.
 fn chart(out: &mut String, title: &str, table: &Table) {
     if table.rows.is_empty() {
         return;

@@ -321,7 +321,6 @@ fn counts(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
         .map(move |step| labelled(step, range, count))
 }
 
-/// Formats a count.
 fn count(value: f64) -> String {
     if (0.0..1e15).contains(&value) {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // in range

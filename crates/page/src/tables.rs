@@ -199,12 +199,10 @@ impl BarChart {
         table
     }
 
-    /// Returns the bars of all panels.
     pub(crate) fn bars(&self) -> impl Iterator<Item = &Bar> {
         self.panels.iter().flat_map(|panel| &panel.bars)
     }
 
-    /// Returns the text beside a bar.
     pub(crate) fn text(&self, bar: &Bar) -> String {
         if !bar.text.is_empty() {
             return bar.text.clone();

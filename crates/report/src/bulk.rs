@@ -276,7 +276,6 @@ fn id_of(kind: &str, name: &str) -> String {
     format!("{kind}:{}~{hash:016x}", &name[..cut])
 }
 
-/// Writes actions.
 struct Actions<F> {
     take: F,
 }

@@ -103,7 +103,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts findings.
     pub(crate) fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
         let mut counts = Self::default();
         for finding in findings {

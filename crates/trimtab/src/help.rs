@@ -182,7 +182,6 @@ pub fn laid_out(command: Command) -> Command {
     })
 }
 
-/// Arranges the help sections of one command.
 fn arranged(command: Command) -> Command {
     let sections = Sections::of(&command);
     let about = command.get_long_about().or(command.get_about());

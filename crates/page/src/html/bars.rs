@@ -53,7 +53,6 @@ pub(crate) fn bars(chart: &BarChart, id: &str) -> String {
     out + "</figure>\n"
 }
 
-/// Draws a bar.
 fn drawn(bar: &Bar, longest: f64) -> String {
     if longest <= 0.0 {
         return String::new();

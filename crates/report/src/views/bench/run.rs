@@ -169,7 +169,6 @@ fn finding(reason: &Reason) -> Finding {
     }
 }
 
-/// A table for each phase.
 fn tables(operations: &[OperationResult]) -> Vec<Table> {
     let by_phase = operations.iter().map(|one| (one.phase.as_str(), one));
     grouped(by_phase)
@@ -261,7 +260,6 @@ fn counted(trial: &TrialDocument) -> Facts {
     facts
 }
 
-/// A row for each trial.
 fn overview(trials: &[RanTrial]) -> Table {
     let mut table = Table::titled(
         "Trials, first operation of each",

@@ -18,7 +18,6 @@ const NOTHING: &str = "nothing";
 /// Its label.
 const NOISE: &str = "nothing: noise alone";
 
-/// A row of the table.
 struct Row<'a> {
     score: String,
     name: String,

@@ -199,7 +199,6 @@ fn effect_in_full(effect: &Effect, unit: Option<&str>) -> String {
     parts.join(", ")
 }
 
-/// Describes the values.
 fn values(series: &SeriesVerdict) -> String {
     let unit = series.unit.as_deref().unwrap_or("unit unknown");
     let better = match series.better {

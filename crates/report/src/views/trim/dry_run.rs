@@ -111,7 +111,6 @@ fn lead(plans: &[Plan<'_>]) -> (String, Tone) {
     (lead, Tone::Strong)
 }
 
-/// Builds the plan for one filesystem.
 fn section(plan: &Plan<'_>, now: Timestamp) -> Section {
     let (filesystem, forecast) = (plan.filesystem, plan.forecast);
     let mut section = Section::new(filesystem.mount_point());

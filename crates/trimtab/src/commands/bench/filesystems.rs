@@ -117,7 +117,6 @@ impl ServerSource {
     }
 }
 
-/// What an experiment found.
 struct Found {
     source: String,
     answer: BenchAnswer,
@@ -125,7 +124,6 @@ struct Found {
     code: u8,
 }
 
-/// An experiment that was asked for.
 struct Experiment<'a> {
     arguments: &'a Filesystems,
     server: &'a ServerSource,

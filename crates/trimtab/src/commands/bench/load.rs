@@ -116,7 +116,6 @@ pub(super) struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Runs it.
     pub(super) fn run(
         &self,
         stop: &Arc<AtomicBool>,

@@ -33,7 +33,6 @@ pub struct Loaded {
     pub folded: Option<Folded>,
 }
 
-/// Kind of a SOURCE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source<'a> {
     /// A file, directory or store.

@@ -91,7 +91,6 @@ impl Nightly {
     }
 }
 
-/// Returns the jobs that are drawn.
 fn drawn(history: &History, verdicts: &[SeriesVerdict], jobs: &[JobRuns]) -> Vec<NightlyJob> {
     let named: BTreeSet<&String> = verdicts
         .iter()
