@@ -253,6 +253,11 @@ impl Page {
     pub fn push(&mut self, block: impl Into<Block>) {
         self.blocks.push(block.into());
     }
+
+    /// Appends blocks.
+    pub fn extend(&mut self, blocks: impl IntoIterator<Item = impl Into<Block>>) {
+        self.blocks.extend(blocks.into_iter().map(Into::into));
+    }
 }
 
 impl Section {
@@ -267,6 +272,11 @@ impl Section {
     /// Appends a block.
     pub fn push(&mut self, block: impl Into<Block>) {
         self.blocks.push(block.into());
+    }
+
+    /// Appends blocks.
+    pub fn extend(&mut self, blocks: impl IntoIterator<Item = impl Into<Block>>) {
+        self.blocks.extend(blocks.into_iter().map(Into::into));
     }
 }
 

@@ -165,7 +165,7 @@ impl<'a> View<'_, 'a> {
         self.shared(&mut section, &fleet, &common);
         self.page.push(section);
         let together = fleet::together(&self.report.meetings);
-        self.page.blocks.extend(together.map(Block::Section));
+        self.page.extend(together);
         self.page.push(fleet.kinds(&groups));
         if !others.is_empty() {
             let mut section = Section::new("on some hosts");

@@ -226,17 +226,12 @@ fn of_host(plan: &HostPlan) -> Page {
     if let Some(nodes) = &plan.nodes {
         notes.push(slots_lead(nodes));
     }
-    for note in notes {
-        page.push(Block::text(note));
-    }
-    if let Some(nodes) = &plan.nodes {
-        page.push(slots(nodes));
-    }
+    page.extend(notes.into_iter().map(Block::text));
+    page.extend(plan.nodes.as_ref().map(slots));
     if !plan.blocked.is_empty() {
         let mut section = Section::new("What is in the way");
-        for obstacle in &plan.blocked {
-            section.push(List::new(format!("{}.", obstacle.why), [&obstacle.hint]));
-        }
+        let obstacles = plan.blocked.iter();
+        section.extend(obstacles.map(|one| List::new(format!("{}.", one.why), [&one.hint])));
         page.push(section);
     }
     let mut section = Section::new(if plan.is_applied {
@@ -244,12 +239,10 @@ fn of_host(plan: &HostPlan) -> Page {
     } else {
         "What --apply changes"
     });
-    for change in &plan.changes {
-        section.push(Commands::new(
-            format!("{} ({})", change.path, change.why),
-            shown(&change.diff),
-        ));
-    }
+    section.extend(plan.changes.iter().map(|change| {
+        let title = format!("{} ({})", change.path, change.why);
+        Commands::new(title, shown(&change.diff))
+    }));
     if !plan.stops.is_empty() {
         let stopped = if plan.is_applied {
             "Stopped:"

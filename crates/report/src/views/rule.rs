@@ -54,7 +54,7 @@ fn of_markdown(markdown: &str) -> Page {
             None => page.push(block),
         }
     }
-    page.blocks.extend(sections.into_iter().map(Block::Section));
+    page.extend(sections);
     page
 }
 

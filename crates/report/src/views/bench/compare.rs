@@ -75,9 +75,7 @@ pub(super) fn page(compared: &Compared, is_brief: bool) -> Page {
         }
         page.push(section);
     }
-    if let Some(environment) = environment(&report.environment) {
-        page.push(environment);
-    }
+    page.extend(environment(&report.environment));
     if !report.skipped.is_empty() {
         let items = report.skipped.iter().map(|skipped| {
             format!(

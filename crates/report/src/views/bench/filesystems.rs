@@ -16,16 +16,13 @@ pub(super) fn page(outcome: &Outcome, is_brief: bool) -> Page {
         ..Page::new("trimtab bench filesystems", lead(outcome))
     };
     page.push(table(&outcome.variants));
-    page.blocks
-        .extend(sentences(outcome).into_iter().map(Block::from));
+    page.extend(sentences(outcome));
     page.push(facts(outcome));
     if !is_brief {
         page.push(sizes(&outcome.variants));
         let mut section = Section::new("Queries");
         section.push(scatter(&outcome.scatters));
-        for course in &outcome.courses {
-            section.push(lines(course));
-        }
+        section.extend(outcome.courses.iter().map(lines));
         page.push(section);
     }
     page.push(Block::aside(

@@ -11,7 +11,7 @@ pub use drawn::{Nightly, NightlyJob};
 use bench::nightly::{Metric, Outcome};
 use drawn::id;
 use explain::verdict::{Kind, SeriesVerdict};
-use page::{Block, Facts, Level, List, Page, Section, Text, Tone};
+use page::{Facts, Level, List, Page, Section, Text, Tone};
 use recurring::Recurring;
 use std::collections::BTreeSet;
 use timeline::Timeline;
@@ -36,14 +36,10 @@ pub(super) fn page(nightly: &Nightly, is_brief: bool) -> Page {
         brief(&mut page, &recurring, &timeline, nightly);
         return page;
     }
-    page.blocks
-        .extend(timeline.section(nightly).map(Block::from));
-    page.blocks
-        .extend(recurring::section(nightly, &recurring).map(Block::from));
-    page.blocks
-        .extend(charts(nightly).into_iter().map(Block::from));
-    page.blocks
-        .extend(nights::sections(nightly).into_iter().map(Block::from));
+    page.extend(timeline.section(nightly));
+    page.extend(recurring::section(nightly, &recurring));
+    page.extend(charts(nightly));
+    page.extend(nights::sections(nightly));
     page
 }
 
@@ -185,8 +181,6 @@ fn metric_section(
         Kind::None | Kind::Undecided => Tone::Dim,
     };
     section.push(Text::new(&verdict.verdict.sentence, tone));
-    section
-        .blocks
-        .extend(chart::chart(nightly, metric, verdict).map(Block::from));
+    section.extend(chart::chart(nightly, metric, verdict));
     section
 }

@@ -47,7 +47,7 @@ pub(super) fn page(ran: &Ran, is_brief: bool) -> Page {
         let invalid = ran.trials.iter().filter(|ran| !ran.trial.is_valid());
         for ran in invalid {
             let mut section = Section::new(format!("{} is INVALID", escape(&ran.folder)));
-            section.blocks.extend(reasons(&ran.trial));
+            section.extend(reasons(&ran.trial));
             page.push(section);
         }
     }
@@ -65,10 +65,8 @@ fn titled(lead: String, is_valid: bool) -> Page {
 fn trial_page(ran: &RanTrial) -> Page {
     let trial = &ran.trial;
     let mut page = titled(lead(trial), trial.is_valid());
-    page.blocks.extend(reasons(trial));
-    for table in tables(&trial.operations) {
-        page.push(table);
-    }
+    page.extend(reasons(trial));
+    page.extend(tables(&trial.operations));
     let counted = counted(trial);
     if !counted.is_empty() {
         let mut section = Section::new("Within the measured time");
@@ -149,9 +147,8 @@ fn reasons_of(trial: &TrialDocument) -> &[Reason] {
     judgement.map_or(&[][..], |judgement| &judgement.reasons)
 }
 
-fn reasons(trial: &TrialDocument) -> impl Iterator<Item = Block> {
-    let reasons = reasons_of(trial).iter();
-    reasons.map(|reason| finding(reason).into())
+fn reasons(trial: &TrialDocument) -> impl Iterator<Item = Finding> {
+    reasons_of(trial).iter().map(finding)
 }
 
 fn finding(reason: &Reason) -> Finding {

@@ -265,9 +265,7 @@ pub(super) fn page(plan: &VolumesPlan) -> Page {
             page.push(Commands::new("to stop them:", ends.join("\n")));
         }
     }
-    for note in plan.notes() {
-        page.push(Block::text(note));
-    }
+    page.extend(plan.notes().into_iter().map(Block::text));
     if !plan.left.is_empty() {
         let left = plan.left.iter();
         page.push(List::new(

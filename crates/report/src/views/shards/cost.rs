@@ -12,9 +12,7 @@ pub(super) fn page(answer: &CostEstimate) -> Page {
         about: about(answer),
         ..Page::new("trimtab shards cost", lead(answer))
     };
-    if let Some(table) = operations(answer) {
-        page.push(table);
-    }
+    page.extend(operations(answer));
     let index = match answer.primaries {
         Some(primaries) => format!("{} with", units::count(primaries, "primary shard")),
         None => "as many primary shards as the version creates by default (6.8: 5, later 1), with"

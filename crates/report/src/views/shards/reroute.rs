@@ -34,16 +34,10 @@ pub(super) fn page(answer: &RerouteExplanation) -> Page {
     };
     if let Some(desired) = &answer.desired {
         page.about.push(basis(desired));
-        if let Some(table) = held(desired) {
-            page.push(table);
-        }
+        page.extend(held(desired));
     }
-    if let Some(table) = gains(answer) {
-        page.push(table);
-    }
-    for decision in &answer.decisions {
-        page.push(shown(decision));
-    }
+    page.extend(gains(answer));
+    page.extend(answer.decisions.iter().map(shown));
     if answer.left_out > 0 {
         page.push(Block::text(format!(
             "{} not shown (--limit).",

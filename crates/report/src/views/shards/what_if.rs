@@ -43,9 +43,7 @@ pub(super) fn page(answer: &Forecast, is_brief: bool) -> Page {
         page.push(List::new("Disk watermarks crossed", items));
     }
     if !is_brief {
-        for picture in pictures(answer) {
-            page.push(picture);
-        }
+        page.extend(pictures(answer));
         page.push(nodes(answer));
     }
     page

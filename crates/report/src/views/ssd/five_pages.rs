@@ -86,9 +86,7 @@ impl FivePages {
             "In a block such as `[ A |(B)|-C-| . ]`, A is data, (B) data of a file that was deleted \
              without the drive's knowledge, -C- data known to be unused, and . an erased page.",
         ));
-        for drive in &self.drives {
-            page.push(drive.section(brief));
-        }
+        page.extend(self.drives.iter().map(|drive| drive.section(brief)));
         page
     }
 }

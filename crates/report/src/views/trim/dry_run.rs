@@ -25,9 +25,7 @@ pub fn dry_run(plans: &[Plan<'_>], now: Timestamp) -> Page {
         tone,
         ..Page::new("trimtab trim: dry run", lead)
     };
-    for plan in plans {
-        page.push(section(plan, now));
-    }
+    page.extend(plans.iter().map(|plan| section(plan, now)));
     let wanted = plans.iter().filter(|plan| plan.verdict.may_trim());
     let wanted = wanted.map(|plan| (plan.filesystem.mount_point(), plan.forecast));
     for (drive, mounts) in shared_drives(wanted) {
@@ -59,8 +57,8 @@ pub fn refused(refused: &[(&str, &TrimRefusal)], in_full: bool) -> Page {
         let mut section = Section::new(*mount_point);
         if in_full {
             refusal_in_full(&mut section, refusal);
-        } else if let Some(found) = &refusal.finding {
-            section.push(finding::in_full(found));
+        } else {
+            section.extend(refusal.finding.as_ref().map(finding::in_full));
         }
         page.push(section);
     }
@@ -146,9 +144,7 @@ fn section(plan: &Plan<'_>, now: Timestamp) -> Section {
 
 fn refusal_in_full(section: &mut Section, refusal: &TrimRefusal) {
     section.push(Facts::of([("refused", &refusal.reason)]));
-    if let Some(found) = &refusal.finding {
-        section.push(finding::in_full(found));
-    }
+    section.extend(refusal.finding.as_ref().map(finding::in_full));
     if !refusal.hints.is_empty() {
         section.push(hints(&refusal.hints));
     }
