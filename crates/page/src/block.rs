@@ -330,6 +330,13 @@ impl Facts {
         self.rows.push((label.into(), value.into()));
     }
 
+    /// Appends a fact for each value, of which there may be none.
+    pub fn push_each(&mut self, label: &str, values: impl IntoIterator<Item = impl Into<String>>) {
+        for value in values {
+            self.push(label, value);
+        }
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()

@@ -20,9 +20,8 @@ pub(super) fn page(outcome: &CandidatesOutcome) -> Page {
     facts.push("server", &outcome.server);
     facts.push("filesystem", &outcome.filesystem);
     facts.push("documents", units::grouped(outcome.documents));
-    if let Some(first) = ranked.first() {
-        facts.push("baseline query", units::seconds(first.baseline_value));
-    }
+    let baseline = ranked.first().map(|first| first.baseline_value);
+    facts.push_each("baseline query", baseline.map(units::seconds));
     let cpus = units::percent(outcome.cpus_without_credits);
     facts.push("without CPU credits", format!("{cpus} of a CPU"));
     facts.push("small page cache", units::bytes(outcome.cache_bytes));

@@ -286,9 +286,7 @@ fn facts(outcome: &Outcome) -> Facts {
     let mut facts = Facts::default();
     facts.push("server", &outcome.server);
     facts.push("drive", &outcome.disk);
-    if let Some(kernel) = &outcome.kernel {
-        facts.push("kernel", kernel);
-    }
+    facts.push_each("kernel", &outcome.kernel);
     if let Some(run) = outcome.runs.first() {
         let segments = if outcome.same_segments {
             ", the same segments in all variants"
@@ -302,9 +300,7 @@ fn facts(outcome: &Outcome) -> Facts {
             facts.push("page cache", format!("{cache}, for an index of {index}"));
         }
     }
-    if let Some(read_ahead) = read_ahead(outcome) {
-        facts.push("read-ahead", read_ahead);
-    }
+    facts.push_each("read-ahead", read_ahead(outcome));
     let cold = outcome
         .variants
         .iter()

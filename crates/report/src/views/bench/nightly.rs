@@ -135,9 +135,7 @@ fn facts(nightly: &Nightly, is_brief: bool) -> Facts {
         facts.push("time", days);
         facts.push("target", &last.target);
     }
-    if let Some(from) = &nightly.jobs_from {
-        facts.push("jobs", from);
-    }
+    facts.push_each("jobs", &nightly.jobs_from);
     if is_brief {
         facts.push("page", &nightly.page);
     }

@@ -223,26 +223,19 @@ fn columns(latency: &Latency) -> [String; 5] {
 /// What servers and host counted, those figures that people ask for first.
 fn counted(trial: &TrialDocument) -> Facts {
     let mut facts = Facts::default();
-    let mut put = |label: &str, value: Option<String>| {
-        if let Some(value) = value {
-            facts.push(label, value);
-        }
-    };
     let (server, host) = (&trial.server, &trial.host);
     let get = |of: &BTreeMap<String, f64>, name: &str| of.get(name).copied();
     let seconds = |of, name: &str| get(of, name).map(units::seconds);
-    put("merges", seconds(server, "merge_time_s"));
-    put("GC", seconds(server, "gc_time_s"));
-    put(
-        "store",
-        get(server, "store_bytes").map(units::size::bytes_estimate),
-    );
+    facts.push_each("merges", seconds(server, "merge_time_s"));
+    facts.push_each("GC", seconds(server, "gc_time_s"));
+    let bytes = |of, name: &str| get(of, name).map(units::size::bytes_estimate);
+    facts.push_each("store", bytes(server, "store_bytes"));
     for (label, name) in [
         ("read", "read_bytes"),
         ("written", "written_bytes"),
         ("discarded", "discarded_bytes"),
     ] {
-        put(label, get(host, name).map(units::size::bytes_estimate));
+        facts.push_each(label, bytes(host, name));
     }
     let shares: Vec<String> = [
         ("idle", "cpu_idle"),
@@ -253,7 +246,9 @@ fn counted(trial: &TrialDocument) -> Facts {
     .into_iter()
     .filter_map(|(label, name)| Some(format!("{label} {}", units::percent(get(host, name)?))))
     .collect();
-    put("CPU", (!shares.is_empty()).then(|| shares.join(", ")));
+    if !shares.is_empty() {
+        facts.push("CPU", shares.join(", "));
+    }
     facts
 }
 

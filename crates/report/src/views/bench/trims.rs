@@ -135,9 +135,7 @@ fn facts(outcome: &Outcome) -> Facts {
         Drive::Model => "a simulated drive of 1 TB, half of which holds other data".to_owned(),
     };
     facts.push("drive", drive);
-    if let Some(trimmer) = &outcome.trimmer {
-        facts.push("trimmed by", trimmer);
-    }
+    facts.push_each("trimmed by", &outcome.trimmer);
     for arm in &outcome.arms {
         let trims: Vec<f64> = arm.runs.iter().filter_map(|run| run.trim_s).collect();
         let bytes: Option<u64> = arm

@@ -117,18 +117,11 @@ fn facts(listed: &ListedSeries<'_>, has_others: bool, clock: &Clock<'_>) -> Fact
         );
         facts.push("when", when);
     }
-    if let Some(choice) = &verdict.clock {
-        facts.push("clock", clocks(choice));
-    }
-    if let Some(shape) = verdict.shape {
-        facts.push("shape", names::shape(shape));
-    }
-    if let Some(effect) = &verdict.effect {
-        facts.push("effect", effect_in_full(effect, unit));
-    }
-    if let Some(taken) = verdict.sample {
-        facts.push("samples", names::sample(taken));
-    }
+    facts.push_each("clock", verdict.clock.as_ref().map(clocks));
+    facts.push_each("shape", verdict.shape.map(names::shape));
+    let effect = verdict.effect.as_ref();
+    facts.push_each("effect", effect.map(|effect| effect_in_full(effect, unit)));
+    facts.push_each("samples", verdict.sample.map(names::sample));
     if let Some(since) = verdict.since {
         let until = match verdict.until {
             Some(until) => clock.moment(until),

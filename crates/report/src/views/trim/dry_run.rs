@@ -132,9 +132,7 @@ fn section(plan: &Plan<'_>, now: Timestamp) -> Section {
     if plan.verdict.may_trim() {
         let mut facts = Facts::default();
         geometry(&mut facts, forecast);
-        if let Some(expected) = expected(forecast) {
-            facts.push("discards", expected);
-        }
+        facts.push_each("discards", expected(forecast));
         time(&mut facts, forecast, now);
         conditions(&mut facts, plan);
         section.push(facts);
@@ -166,16 +164,13 @@ fn about(mount: &Mount, forecast: &Forecast<'_>) -> String {
 
 fn geometry(facts: &mut Facts, forecast: &Forecast<'_>) {
     let Some(survey) = &forecast.survey else {
-        if let Some(reason) = &forecast.unknown {
-            facts.push("geometry", format!("not known: {reason}"));
-        }
+        let unknown = forecast.unknown.as_ref();
+        facts.push_each("geometry", unknown.map(|why| format!("not known: {why}")));
         return;
     };
     facts.push("geometry", &survey.description);
     facts.push("steps", steps(survey));
-    for stall in &forecast.stalls {
-        facts.push("one step", describe_stall(stall));
-    }
+    facts.push_each("one step", forecast.stalls.iter().map(describe_stall));
 }
 
 fn steps(survey: &Survey) -> String {
@@ -249,9 +244,7 @@ fn time(facts: &mut Facts, forecast: &Forecast<'_>, now: Timestamp) {
         );
         facts.push("resumes", resumes);
     }
-    if let Some(estimate) = &forecast.estimate {
-        facts.push("time", estimated(estimate));
-    }
+    facts.push_each("time", forecast.estimate.as_ref().map(estimated));
     let last = match &forecast.last_trim {
         None => "no earlier trim is known: the first one visits all free space and may take long"
             .to_owned(),
@@ -308,12 +301,8 @@ fn conditions(facts: &mut Facts, plan: &Plan<'_>) {
         let stores = store_names(filesystem);
         facts.push("store", format!("{stores} runs on it"));
     }
-    if let Some(missing) = missing_consent(filesystem, request) {
-        facts.push("needs", missing);
-    }
-    for note in &plan.verdict.notes {
-        facts.push("note", note);
-    }
+    facts.push_each("needs", missing_consent(filesystem, request));
+    facts.push_each("note", &plan.verdict.notes);
 }
 
 #[cfg(test)]

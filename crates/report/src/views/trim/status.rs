@@ -105,12 +105,8 @@ fn facts(status: &PassStatus, resume: &ResumeCommand, now: Timestamp) -> Facts {
     }
     facts.push("time", time);
     if status.is_running() {
-        if let Some(left) = status.left() {
-            facts.push("left", units::duration(left));
-        }
-        if let Some(remark) = &status.remark {
-            facts.push("now", remark);
-        }
+        facts.push_each("left", status.left().map(units::duration));
+        facts.push_each("now", &status.remark);
         let cancel = resume.cancel(&status.mount_point);
         facts.push("to end it", command_text(&cancel));
     } else if status.state != PassState::Unknown {
