@@ -4,6 +4,7 @@
 use super::finding::{evidence, fix, level, prose, severity_word};
 use super::fleet::{self, Fleet};
 use super::groups::{Group, Groups, describe_store};
+use super::phrases::words_if;
 use super::{cluster, stack};
 use crate::by_host::ByHost;
 use crate::check::{
@@ -383,11 +384,7 @@ impl<'a> View<'_, 'a> {
             facts.push("mounts", words);
         }
         if groups.others > 0 {
-            let how = if self.detail.brief {
-                " (-v draws their stacks)"
-            } else {
-                ""
-            };
+            let how = words_if(self.detail.brief, " (-v draws their stacks)");
             let words = format!("{}: nothing found{how}", units::count(groups.others, other));
             facts.push("mounts", words);
         }

@@ -13,7 +13,7 @@ mod series;
 
 pub use detail::ExplainDetail;
 
-use super::phrases::cell;
+use super::phrases::{cell, words_if};
 use crate::explain::ExplainReport;
 use explain::verdict::Kind;
 use listing::ListedSeries;
@@ -51,11 +51,7 @@ pub fn page(report: &ExplainReport<'_>, detail: ExplainDetail) -> Page {
                 Tone::Strong
             };
             let is_undecided = |one: &ListedSeries<'_>| one.verdict.verdict.kind == Kind::Undecided;
-            let lead = if all.iter().all(is_undecided) {
-                "Cannot tell: "
-            } else {
-                ""
-            };
+            let lead = words_if(all.iter().all(is_undecided), "Cannot tell: ");
             let counts = listing::counts(all);
             match fleet::lead(report) {
                 Some(common) => {

@@ -1,6 +1,7 @@
 //! Many hosts in one answer: what most of them share, once; which hosts are alike; then what differs.
 
 use super::finding::severity_word;
+use super::phrases::words_if;
 use crate::by_host::ByHost;
 use crate::check::CheckReport;
 use crate::shared::Shared;
@@ -225,11 +226,7 @@ pub(crate) fn together(meetings: &Meetings) -> Option<Section> {
         return None;
     }
     let mut section = Section::new("busy at the same time");
-    let with = if meetings.have_stores {
-        " with a store"
-    } else {
-        ""
-    };
+    let with = words_if(meetings.have_stores, " with a store");
     section.aside = format!("{}{with} compared", count(compared, "host"));
     for meeting in &meetings.meetings {
         let may = if meeting.is_certain { "" } else { "may " };

@@ -35,6 +35,11 @@ pub(super) fn cell<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> Str
     value.map_or_else(|| "-".to_owned(), format)
 }
 
+/// Returns words of a sentence that are there under a condition only.
+pub(super) fn words_if(condition: bool, words: &str) -> &str {
+    if condition { words } else { "" }
+}
+
 /// Groups what has the same key, in the order of the first of each.
 pub(super) fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut groups: Vec<(K, Vec<V>)> = Vec::new();

@@ -10,7 +10,7 @@ pub use nodes::{NodesPlan, PlannedNode, TrimsToday};
 pub use playbook::playbook;
 pub use volumes::{LeftVolume, ListedToo, OtherTrimmer, PlannedVolume, TrimmedBy, VolumesPlan};
 
-use super::phrases::range;
+use super::phrases::{range, words_if};
 use crate::envelope::{Answer, Envelope};
 use jiff::civil::Weekday;
 use nodes::{NAMED_MAX, slots, slots_lead};
@@ -197,11 +197,7 @@ pub fn page(answer: &Envelope<PlanAnswer>) -> Page {
         PlanAnswer::Nodes(_) | PlanAnswer::Volumes(_) => true,
         PlanAnswer::Undone(_) | PlanAnswer::Status(_) => false,
     };
-    let unchanged = if is_unchanged {
-        "Nothing was changed; "
-    } else {
-        ""
-    };
+    let unchanged = words_if(is_unchanged, "Nothing was changed; ");
     page.about = vec![format!("{unchanged}trimtab {}", answer.tool_version)];
     page.cautions.extend(answer.warnings.iter().cloned());
     page
@@ -332,11 +328,10 @@ fn host_lead(plan: &HostPlan) -> String {
 
 /// Why these hours, in one sentence.
 fn measured_words(measured: &Measured) -> String {
-    let days = if measured.is_one_day {
-        "; it is too short to tell the days apart"
-    } else {
-        ""
-    };
+    let days = words_if(
+        measured.is_one_day,
+        "; it is too short to tell the days apart",
+    );
     format!(
         "In {} ({} of {}) these hours have {} of the mean load{days}.",
         measured.source,

@@ -1,6 +1,7 @@
 //! Page of `trimtab bench compare`: what differs, what does not, and what cannot be told.
 
 use super::range::range;
+use crate::views::phrases::words_if;
 use bench::compare::{
     Comparison, Design, EnvironmentDifference, Place, Rank, Regression, Report, SetValues, Shows,
     Verdict,
@@ -304,11 +305,7 @@ fn verdict(comparison: &Comparison) -> String {
                 (Some(true), _) => "better",
                 (_, Better::Higher | Better::Lower) => "worse",
             };
-            let small = if within_margin {
-                ", within the margin"
-            } else {
-                ""
-            };
+            let small = words_if(within_margin, ", within the margin");
             format!("{word}{small}")
         }
         Verdict::NoDifferenceLargerThan { margin } => {

@@ -2,7 +2,7 @@
 
 use super::range::range;
 use super::run::per_second;
-use crate::views::phrases::{cell, grouped};
+use crate::views::phrases::{cell, grouped, words_if};
 use bench::compare::{Comparison, Interval, Rank, Verdict};
 use experiments::filesystems::{Course, Figure, Outcome, Queried, Scatter, VariantMeans};
 use page::chart::{Axis, Curve, Format, LineChart, Scale};
@@ -288,11 +288,7 @@ fn facts(outcome: &Outcome) -> Facts {
     facts.push("drive", &outcome.disk);
     facts.push_each("kernel", &outcome.kernel);
     if let Some(run) = outcome.runs.first() {
-        let segments = if outcome.same_segments {
-            ", the same segments in all variants"
-        } else {
-            ""
-        };
+        let segments = words_if(outcome.same_segments, ", the same segments in all variants");
         let documents = units::grouped(run.documents);
         facts.push("documents", format!("{documents}{segments}"));
         if let Some(bytes) = outcome.runs.iter().find_map(|run| run.cache_bytes) {

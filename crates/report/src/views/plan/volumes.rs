@@ -1,6 +1,7 @@
 //! Slots of a Kubernetes cluster's volumes.
 
 use super::nodes::{PlannedNode, first_slots};
+use crate::views::phrases::words_if;
 use page::{Block, Commands, List, Page, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -274,11 +275,7 @@ pub(super) fn page(plan: &VolumesPlan) -> Page {
         ));
     }
     if !plan.volumes.is_empty() {
-        let piped = if plan.is_piped {
-            "kubectl get ... -o json | "
-        } else {
-            ""
-        };
+        let piped = words_if(plan.is_piped, "kubectl get ... -o json | ");
         page.push(Commands::new(
             "to write the objects, and create them (`kubectl delete -f` takes them back):",
             format!(

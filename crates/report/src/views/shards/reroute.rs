@@ -1,7 +1,7 @@
 //! Page of `trimtab shards reroute`: what the next reroute does, and why.
 
 use super::phrases::{name, not_understood, span};
-use crate::views::phrases::{cell, milliseconds};
+use crate::views::phrases::{cell, milliseconds, words_if};
 use page::{Block, Level, List, Page, Table, Tone};
 use shards::explanation::{DecisionRow, DesiredExplanation, NodeGain, NodeRow, RerouteExplanation};
 use std::fmt::Write as _;
@@ -192,11 +192,10 @@ fn crowded(answer: &RerouteExplanation) -> Option<&NodeGain> {
 
 fn crowding(node: &NodeGain, answer: &RerouteExplanation) -> String {
     let fewest = answer.nodes.iter().map(|node| node.shards).min();
-    let why = if fewest == Some(node.shards) {
-        ", because it has the fewest shards"
-    } else {
-        ""
-    };
+    let why = words_if(
+        fewest == Some(node.shards),
+        ", because it has the fewest shards",
+    );
     format!(
         "{} gets {} of {} new primaries although it is above the low watermark{why}: empty primaries may \
          go there up to the high one. index.routing.allocation.total_shards_per_node spreads them.",

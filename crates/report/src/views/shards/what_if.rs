@@ -1,7 +1,7 @@
 //! Page of `trimtab shards what-if`: the effects of a change.
 
 use super::phrases::{name, not_understood, span};
-use crate::views::phrases::{cell, milliseconds, range};
+use crate::views::phrases::{cell, milliseconds, range, words_if};
 use page::chart::{Bar, BarChart, BarPanel, Format};
 use page::{Block, Level, List, Page, Section, Table, Tone};
 use shards::forecast::{AtDefaultRebalance, Crossed, Forecast, NodeStanding, Standing};
@@ -212,11 +212,7 @@ fn story(answer: &Forecast) -> String {
 
 /// What the default of a setting would bring: the rule ES011 says more.
 fn at_default(other: &AtDefaultRebalance) -> String {
-    let end = if other.quiet {
-        ""
-    } else {
-        ", and still no rest"
-    };
+    let end = words_if(!other.quiet, ", and still no rest");
     format!(
         "With cluster_concurrent_rebalance at its default of 2 instead of {}: {}, in {}{end} (ES011: no \
          restart).",

@@ -6,6 +6,7 @@ use super::scenario::cell_names;
 use super::sweep_axes::{Axis, SETTINGS, Setting, axes, words};
 use super::sweep_row::{BARE_CELLS, SweepRow};
 use super::words::{is_as_asked, spare};
+use crate::views::phrases::words_if;
 use page::chart::{self, Curve, HeatCell, HeatGrid, HeatPanel, LineChart, Scale};
 use page::{Facts, Page, Table};
 use schemars::JsonSchema;
@@ -251,11 +252,7 @@ fn grid(answer: &SweepAnswer, axes: &[Axis]) -> HeatGrid {
     } else {
         "the mean sustained write throughput"
     };
-    let scale = if panels.len() > 1 {
-        " (same scale in every grid)"
-    } else {
-        ""
-    };
+    let scale = words_if(panels.len() > 1, " (same scale in every grid)");
     HeatGrid {
         title: TITLE.to_owned(),
         legend: format!("Darker means higher write amplification{scale}; below it, {below}."),

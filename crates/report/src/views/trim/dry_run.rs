@@ -2,7 +2,7 @@
 //! filesystems.
 
 use crate::trim::{Plan, missing_consent, store_names};
-use crate::views::phrases::{ago, grouped, hints};
+use crate::views::phrases::{ago, grouped, hints, words_if};
 use crate::views::{finding, stack};
 use facts::host::Mount;
 use jiff::Timestamp;
@@ -250,11 +250,7 @@ fn time(facts: &mut Facts, forecast: &Forecast<'_>, now: Timestamp) {
             .to_owned(),
         Some((at, by)) => {
             let exact = Duration::try_from(now.duration_since(*at)).unwrap_or_default();
-            let overdue = if exact > OVERDUE {
-                "; it is overdue and may take long"
-            } else {
-                ""
-            };
+            let overdue = words_if(exact > OVERDUE, "; it is overdue and may take long");
             format!("{} by {by}, as far as is known{overdue}", ago(*at, now))
         }
     };

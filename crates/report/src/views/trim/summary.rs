@@ -3,7 +3,7 @@
 
 use crate::trim::{PassEnd, command_text};
 use crate::views::finding;
-use crate::views::phrases::{self, grouped};
+use crate::views::phrases::{self, grouped, words_if};
 use page::{Block, Facts, Level, Page, Section, Tone};
 use trim::account::Swallowed;
 use trim::pace::QuietLevel;
@@ -138,11 +138,7 @@ fn figures(summary: &PassSummary) -> Facts {
         String::new()
     };
     facts.push("visited", format!("{}{before}", visited(summary)));
-    let session = if summary.is_resumed {
-        "in this session "
-    } else {
-        ""
-    };
+    let session = words_if(summary.is_resumed, "in this session ");
     let took = format!(
         "{session}{}, {} of it measuring before; {}, {} visited",
         units::duration(progress.active),
