@@ -263,8 +263,14 @@ impl Page {
 impl Section {
     /// Creates an empty section.
     pub fn new(title: impl Into<String>) -> Self {
+        Self::with_aside(title, "")
+    }
+
+    /// Creates an empty section with a remark beside its heading.
+    pub fn with_aside(title: impl Into<String>, aside: impl Into<String>) -> Self {
         Self {
             title: title.into(),
+            aside: aside.into(),
             ..Self::default()
         }
     }

@@ -257,6 +257,17 @@ impl Spans {
     }
 }
 
+impl Bar {
+    /// Creates a bar whose text is its value.
+    pub fn new(label: impl Into<String>, value: f64) -> Self {
+        Self {
+            label: label.into(),
+            value,
+            ..Self::default()
+        }
+    }
+}
+
 impl Axis {
     /// Creates an axis that fits the data.
     pub fn new(label: impl Into<String>, scale: Scale) -> Self {

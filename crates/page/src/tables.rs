@@ -344,16 +344,15 @@ mod tests {
 
     #[test]
     fn bars_and_grids() {
-        let bar = |label: &str, value: f64| Bar {
-            label: label.to_owned(),
-            value,
-            ..Bar::default()
-        };
         let mut bars = BarChart {
             x_label: "run".to_owned(),
             panels: vec![BarPanel {
                 name: "one".to_owned(),
-                bars: vec![bar("1", 4.0), bar("2", 2.0), bar("3", f64::NAN)],
+                bars: vec![
+                    Bar::new("1", 4.0),
+                    Bar::new("2", 2.0),
+                    Bar::new("3", f64::NAN),
+                ],
             }],
             ..BarChart::default()
         };

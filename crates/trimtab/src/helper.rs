@@ -17,9 +17,5 @@ pub fn run() -> Option<ExitCode> {
         FITRIM_HELPER => trim::child::serve().is_ok(),
         _ => return None,
     };
-    Some(if done {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(2)
-    })
+    Some(ExitCode::from(if done { 0 } else { 2 }))
 }

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     }
     children::reset_sigchld();
     let call = help::without_help_command(std::env::args_os().collect());
-    match parse(&call).and_then(|parsed| parsed.map_or_else(Ok, start)) {
+    match parse(&call).and_then(|parsed| parsed.map_or_else(Ok, run)) {
         Ok(code) => code,
         Err(error) => {
             output::complain(&error);
@@ -67,12 +67,8 @@ fn parse(call: &[OsString]) -> Result<Result<Cli, ExitCode>, CommandError> {
     }
 }
 
-fn start(cli: Cli) -> Result<ExitCode, CommandError> {
-    start_log(cli.verbose, cli.quiet);
-    run(cli)
-}
-
 fn run(cli: Cli) -> Result<ExitCode, CommandError> {
+    start_log(cli.verbose, cli.quiet);
     match cli.command {
         Command::Check(arguments) => {
             let config = Config::load(cli.config.as_deref());

@@ -87,17 +87,10 @@ mod tests {
         }
     }
 
-    fn bar(value: f64) -> Bar {
-        Bar {
-            label: "1".to_owned(),
-            value,
-            ..Bar::default()
-        }
-    }
-
     #[test]
     fn bar_lengths_are_proportional() {
-        let text = bars(&chart(vec![bar(400.0), bar(200.0), bar(f64::NAN)]), "c");
+        let all = [400.0, 200.0, f64::NAN].map(|value| Bar::new("1", value));
+        let text = bars(&chart(all.to_vec()), "c");
         let lengths: Vec<&str> = text
             .split("d=\"M0 2h")
             .skip(1)
@@ -111,7 +104,7 @@ mod tests {
 
     #[test]
     fn names_are_escaped() {
-        let mut hostile = chart(vec![bar(1.0)]);
+        let mut hostile = chart(vec![Bar::new("1", 1.0)]);
         hostile.title = "</svg><script>".to_owned();
         hostile.panels[0].name = "<b>".to_owned();
         hostile.panels[0].bars[0].label = "<i>".to_owned();

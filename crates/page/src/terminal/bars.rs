@@ -113,19 +113,11 @@ mod tests {
         }
     }
 
-    fn bar(label: &str, value: f64) -> Bar {
-        Bar {
-            label: label.to_owned(),
-            value,
-            ..Bar::default()
-        }
-    }
-
     #[test]
     fn bar_lengths_are_proportional() {
-        let mut long = bar("1", 400.0);
+        let mut long = Bar::new("1", 400.0);
         long.marked = true;
-        let chart = chart(vec![long, bar("2", 100.0), bar("3", f64::NAN)]);
+        let chart = chart(vec![long, Bar::new("2", 100.0), Bar::new("3", f64::NAN)]);
         assert_eq!(
             bars(&chart, 40, false),
             [
@@ -146,7 +138,7 @@ mod tests {
             width in 0_usize..130,
             unicode: bool,
         ) {
-            let all = values.into_iter().map(|(value, label)| bar(&label, value));
+            let all = values.into_iter().map(|(value, label)| Bar::new(label, value));
             for line in bars(&chart(all.collect()), width, unicode) {
                 prop_assert!(display_width(&line) <= width.max(3), "{line}");
             }

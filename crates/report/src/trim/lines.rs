@@ -164,13 +164,9 @@ pub fn not_begun(mount_point: &str, reason: &str, hints: &[String]) -> Value {
 
 /// Fields of the end of a pass over a mount that was refused.
 pub fn refused(mount_point: &str, refusal: &TrimRefusal) -> Value {
-    json!({
-        "mount_point": mount_point,
-        "outcome": "refused",
-        "reason": refusal.reason,
-        "hints": refusal.hints,
-        "findings": refusal.finding.as_slice(),
-    })
+    let mut fields = not_begun(mount_point, &refusal.reason, &refusal.hints);
+    fields["findings"] = json!(refusal.finding.as_slice());
+    fields
 }
 
 /// Fields of a request to cancel a pass: `outcome` is `asked`, `forgotten` or `nothing_there`, `pid`

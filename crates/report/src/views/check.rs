@@ -145,8 +145,7 @@ impl<'a> View<'_, 'a> {
         let findings = sorted(self.report.findings);
         for (name, about, findings) in cluster::sections(known, findings) {
             let title = format!("cluster {name}");
-            let mut section = Section::new(&title);
-            section.aside = about;
+            let mut section = Section::with_aside(&title, about);
             let checked = known.filter(|known| cluster::name(known) == name);
             if let Some(nodes) = checked.and_then(cluster::node_names) {
                 section.push(Facts::of([("nodes", nodes)]));
@@ -222,8 +221,7 @@ impl<'a> View<'_, 'a> {
             blocks.push(self.group(host, group, &groups.host_wide));
         }
         if !groups.host_wide.is_empty() {
-            let mut section = Section::new(&host.name);
-            "not tied to one mount".clone_into(&mut section.aside);
+            let mut section = Section::with_aside(&host.name, "not tied to one mount");
             self.findings(&mut section, &groups.host_wide, &[]);
             blocks.push(section.into());
         }
@@ -240,8 +238,7 @@ impl<'a> View<'_, 'a> {
         group: &Group<'a>,
         host_wide: &[&'a Finding],
     ) -> Block {
-        let mut section = Section::new(group.title());
-        section.aside = group.filesystem();
+        let mut section = Section::with_aside(group.title(), group.filesystem());
         let stores = group.stores.iter();
         let stores = Facts::of(stores.map(|store| ("store", describe_store(store))));
         if !stores.is_empty() {
@@ -395,8 +392,8 @@ impl<'a> View<'_, 'a> {
         if self.report.suppressed.is_empty() {
             return;
         }
-        let mut section = Section::new("suppressed");
-        "found, and accepted in the configuration".clone_into(&mut section.aside);
+        let mut section =
+            Section::with_aside("suppressed", "found, and accepted in the configuration");
         let row = |Suppressed { finding, reason }: &Suppressed| {
             format!(
                 "{} {}: {}: {}; reason: {reason}",
@@ -414,8 +411,7 @@ impl<'a> View<'_, 'a> {
         if self.report.skipped.is_empty() {
             return;
         }
-        let mut section = Section::new("skipped");
-        "skipped does not mean passed".clone_into(&mut section.aside);
+        let mut section = Section::with_aside("skipped", "skipped does not mean passed");
         let row = |(whats, skip): (String, &Skipped)| match &skip.needs {
             Some(needs) => format!("{whats}: {} (needs {})", skip.why, prose(needs)),
             None => format!("{whats}: {}", skip.why),

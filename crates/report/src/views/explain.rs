@@ -116,8 +116,7 @@ impl View<'_, '_> {
             self.page.push(section);
         }
         if !listed.is_empty() {
-            let mut section = Section::new("Series");
-            section.aside = listing::counts(listed);
+            let mut section = Section::with_aside("Series", listing::counts(listed));
             section.blocks = self.all_series(listed);
             self.page.push(section);
         }
@@ -231,8 +230,7 @@ impl View<'_, '_> {
             let Some(list) = self.detail.list("", &items, NOTES_MAX) else {
                 continue;
             };
-            let mut section = Section::new(title);
-            aside.clone_into(&mut section.aside);
+            let mut section = Section::with_aside(title, aside);
             section.push(list);
             self.page.push(section);
         }

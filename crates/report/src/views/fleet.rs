@@ -165,8 +165,7 @@ impl<'a> Fleet<'a> {
                 undecided.clone(),
             ]);
         }
-        let mut section = Section::new("hosts that are alike");
-        "the worst first".clone_into(&mut section.aside);
+        let mut section = Section::with_aside("hosts that are alike", "the worst first");
         section.push(table);
         if rows < kinds.len() {
             let more: usize = kinds[rows..].iter().map(|(_, hosts)| hosts.len()).sum();
@@ -211,8 +210,7 @@ impl<'a> Fleet<'a> {
             let first = std::iter::once((*host).to_owned());
             table.row(first.chain(cells).chain([undecided]));
         }
-        let mut section = Section::new("each host");
-        section.aside = count(self.all.len(), "host");
+        let mut section = Section::with_aside("each host", count(self.all.len(), "host"));
         section.is_folded = true;
         section.push(table);
         section

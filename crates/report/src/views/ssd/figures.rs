@@ -25,11 +25,6 @@ pub(super) fn rate(mb_s: f64) -> String {
     bytes_per_s(mb_s * 1e6)
 }
 
-/// Formats a throughput for a table.
-pub(super) fn rate_cell(mb_s: Option<f64>) -> String {
-    cell(mb_s, rate)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

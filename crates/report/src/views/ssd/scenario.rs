@@ -1,7 +1,7 @@
 //! Result and page of `trimtab ssd run`: how a drive below a filesystem behaves over days, compared with
 //! variants.
 
-use super::figures::{SCENARIO_LABEL, amplification, amplification_cell, rate, rate_cell};
+use super::figures::{SCENARIO_LABEL, amplification, amplification_cell, rate};
 use super::scenario_rows::{
     MeasuredRow, ScaleRow, ScenarioAnswer, ScenarioAsked, SeriesRow, Summary, TrimRow, VariantRow,
 };
@@ -465,8 +465,8 @@ pub(super) fn cells(simulated: &Simulated, reads: bool) -> Vec<String> {
         amplification_cell(total.write_amplification),
         amplification_cell(cycle.and_then(|cycle| cycle.after.write_amplification)),
         amplification_cell(cycle.and_then(|cycle| cycle.before.write_amplification)),
-        rate_cell(total.sustained_mb_s),
-        rate_cell(simulated.worst_mb_s()),
+        cell(total.sustained_mb_s, rate),
+        cell(simulated.worst_mb_s(), rate),
         p99(total.writes),
     ];
     if reads {

@@ -150,10 +150,8 @@ impl TenRuns {
                 .runs
                 .iter()
                 .map(|run| Bar {
-                    label: run.run.to_string(),
-                    value: run.mb_s * 1e6,
                     marked: run.trimmed,
-                    ..Bar::default()
+                    ..Bar::new(run.run.to_string(), run.mb_s * 1e6)
                 })
                 .collect(),
         };

@@ -111,8 +111,8 @@ fn lead(plans: &[Plan<'_>]) -> (String, Tone) {
 
 fn section(plan: &Plan<'_>, now: Timestamp) -> Section {
     let (filesystem, forecast) = (plan.filesystem, plan.forecast);
-    let mut section = Section::new(filesystem.mount_point());
-    section.aside = about(filesystem.mount, forecast);
+    let mut section =
+        Section::with_aside(filesystem.mount_point(), about(filesystem.mount, forecast));
     if let Some(refusal) = &plan.verdict.refusal {
         refusal_in_full(&mut section, refusal);
     }

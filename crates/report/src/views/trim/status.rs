@@ -30,8 +30,7 @@ pub fn status(
         all => {
             page.lead = counted(all);
             for status in all {
-                let mut section = Section::new(&status.mount_point);
-                section.aside = state(status, now);
+                let mut section = Section::with_aside(&status.mount_point, state(status, now));
                 section.push(facts(status, resume, now));
                 page.push(section);
             }

@@ -32,8 +32,7 @@ pub fn summary(ends: &[PassEnd]) -> Page {
         Tone::Level(Level::Warning)
     };
     for end in ends {
-        let mut section = Section::new(end.mount_point());
-        section.aside = outcome(end);
+        let mut section = Section::with_aside(end.mount_point(), outcome(end));
         section.blocks = blocks(end);
         page.push(section);
     }

@@ -202,10 +202,7 @@ impl Experiment<'_> {
                 self.arguments.include_invalid,
             ))),
             warnings,
-            code: match (is_whole, all_valid) {
-                (false, _) => 2,
-                (true, all_valid) => u8::from(!all_valid),
-            },
+            code: if is_whole { u8::from(!all_valid) } else { 2 },
         })
     }
 

@@ -88,10 +88,7 @@ fn status(arguments: &Status) -> Result<ExitCode, CommandError> {
     let predicted = rules::scan_cost(&cluster)
         .map(|(with_scan, with_fix)| (predicted(with_scan), predicted(with_fix)));
     let status = livefix::Status::of(&cluster, predicted);
-    let code = match status.is_complete() {
-        Some(is_complete) => u8::from(!is_complete),
-        None => 2,
-    };
+    let code = status.is_complete().map_or(2, |whole| u8::from(!whole));
     let answer = LivefixAnswer::Cluster(Box::new(status));
     deliver(&arguments.answer, endpoint.to_string(), answer, code)
 }

@@ -8,7 +8,6 @@ use crate::error::CommandError;
 use crate::progress::Draw;
 use ::cluster::{Root, ShardAnswer, ask_root, ask_shards, shard_options};
 use bounded_http::{Client, Endpoint};
-use facts::cluster::Flavour;
 use host::source::is_archive;
 use shards::model::{Product, Version};
 use shards::nodes::RoutingError;
@@ -315,10 +314,7 @@ fn ask_server(client: &Client, endpoint: &Endpoint) -> Result<Server, CommandErr
     let Root {
         flavour, version, ..
     } = ask_root(client, endpoint)?;
-    let product = match flavour {
-        Flavour::Opensearch => "opensearch",
-        Flavour::Elasticsearch => "elasticsearch",
-    };
+    let product = flavour.label().to_ascii_lowercase();
     Server::parse(&format!("{product}-{version}"))
         .map_err(|error| not_modelled(&endpoint.to_string(), &error))
 }

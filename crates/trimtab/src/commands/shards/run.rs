@@ -159,11 +159,8 @@ fn what_if(arguments: &WhatIf, quiet: bool) -> Result<ExitCode, CommandError> {
 }
 
 fn exit_code(is_understood: bool, is_worse: bool) -> ExitCode {
-    match (is_understood, is_worse) {
-        (false, _) => ExitCode::from(2),
-        (true, true) => ExitCode::from(1),
-        (true, false) => ExitCode::SUCCESS,
-    }
+    let code = if is_understood { u8::from(is_worse) } else { 2 };
+    ExitCode::from(code)
 }
 
 /// How far a simulation is.

@@ -32,7 +32,7 @@ pub struct Output<'a> {
     line: Option<(String, ProgressLine)>,
     told_at: Option<Instant>,
     /// Summary of the last pass that ended.
-    ended: Option<PassSummary>,
+    pub ended: Option<PassSummary>,
     /// Results not shown yet.
     ends: Vec<PassEnd>,
     /// Number of pages printed.
@@ -146,11 +146,6 @@ impl<'a> Output<'a> {
     /// Clears the progress line before a message is written around it.
     pub fn clear(&mut self) {
         self.draw.clear();
-    }
-
-    /// Takes the summary of the pass that just ended.
-    pub fn take_ended(&mut self) -> Option<PassSummary> {
-        self.ended.take()
     }
 
     /// Writes what was kept until the end. A call that failed without a line leaves a file as it was.

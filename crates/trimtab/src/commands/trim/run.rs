@@ -244,12 +244,8 @@ impl<'a> Call<'a> {
         if arguments.dry_run {
             self.show_plans(&judged, Depth::Survey, output)?;
             // A refusal is an error for a named mount, but not for one that --all found.
-            let refused = judged.iter().any(|one| !one.verdict.may_trim());
-            return Ok(ExitCode::from(if refused && !arguments.all {
-                2
-            } else {
-                0
-            }));
+            let refused = !arguments.all && judged.iter().any(|one| !one.verdict.may_trim());
+            return Ok(ExitCode::from(if refused { 2 } else { 0 }));
         }
         self.trim(&judged, output)
     }
@@ -391,7 +387,7 @@ impl<'a> Call<'a> {
             let forecast = self.forecast(one, Depth::Facts);
             output.emit(LineKind::Plan, lines::plan(&self.plan(one, &forecast)));
             let ended = session.trim(&one.filesystem, &forecast, &one.verdict.notes, output);
-            if let Some(summary) = output.take_ended() {
+            if let Some(summary) = output.ended.take() {
                 output.show_end(PassEnd::Ended {
                     summary: Box::new(summary),
                     resume: self.resume.resume(point),

@@ -48,8 +48,10 @@ pub(super) fn sections(nightly: &Nightly) -> Vec<Section> {
                 reasons.into(),
             ]);
         }
-        let mut section = Section::new("Trials that do not count");
-        section.aside = units::count(wrong.len(), "trial");
+        let mut section = Section::with_aside(
+            "Trials that do not count",
+            units::count(wrong.len(), "trial"),
+        );
         section.push(table);
         sections.push(section);
     }
