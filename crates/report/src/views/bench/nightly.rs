@@ -24,7 +24,7 @@ const LINES_MAX: usize = 8;
 pub(super) fn page(nightly: &Nightly, is_brief: bool) -> Page {
     let recurring = recurring::groups(nightly);
     let timeline = Timeline::of(nightly);
-    let is_finding = !recurring.is_empty() || timeline.has_moved();
+    let is_finding = !recurring.is_empty() || timeline.metrics_moved() > 0;
     let lead = lead(nightly, &recurring, &timeline);
     let mut page = Page::new(title(nightly), lead);
     if is_finding {

@@ -109,12 +109,7 @@ impl Timeline {
         self.events.len()
     }
 
-    /// Whether a metric has a lasting change.
-    pub fn has_moved(&self) -> bool {
-        self.metrics_moved() > 0
-    }
-
-    /// How many metrics have one.
+    /// How many metrics have a lasting change.
     pub fn metrics_moved(&self) -> usize {
         let moved = self.events.iter().flat_map(|event| &event.moved);
         moved.map(|one| one.metric).collect::<BTreeSet<_>>().len()
