@@ -12,7 +12,6 @@ use units::escape::{cut, display_width};
 pub(super) struct Size {
     class: &'static str,
     width: f64,
-    /// Height of the plot.
     height: f64,
     /// Font size, which is also roughly the width of a letter.
     letters: f64,

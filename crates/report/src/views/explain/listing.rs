@@ -7,7 +7,6 @@ use facts::series::{Dating, Series};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use units::count::{counted, grouped_usize};
 
-/// A verdict with its series.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ListedSeries<'a> {
     pub verdict: &'a SeriesVerdict,

@@ -129,7 +129,6 @@ fn this_boot() -> Result<String, CommandError> {
 mod tests {
     use super::*;
 
-    /// A bundle with this in it.
     fn bundle_with(json: Option<&str>) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let mut recording = host::Recording::default();
