@@ -41,7 +41,7 @@ pub struct Loaded {
 /// Kind of a SOURCE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source<'a> {
-    /// A file, directory or store.
+    /// A file or directory.
     Path(&'a Path),
     /// A support archive, with the curves in it.
     Archive(&'a Path),
@@ -85,8 +85,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Reads all sources and keeps the series that `--select` matches. If one of several sources fails, it is
-/// skipped. `archive` is the only source, where its jobs were read already.
+/// Reads all sources, keeps the series that `--select` matches, and joins those that follow each other. If one of several
+/// sources fails, it is skipped. `archive` is the only source, where its jobs were read already.
 ///
 /// # Errors
 /// When nothing could be read, or the query options do not fit the sources.
@@ -161,9 +161,9 @@ pub fn load(
     if loaded.series.is_empty() {
         return Err(failed.unwrap_or_else(|| nothing(arguments, &loaded.unselected)));
     }
-    if let Some(path) = &arguments.save {
-        save(path, &loaded)?;
-    }
+    loaded
+        .warnings
+        .extend(sources::join_successive(&mut loaded.series));
     Ok(loaded)
 }
 
@@ -301,18 +301,6 @@ fn by_label(
     // The line ends with the query, so that a comment at its end does not take the parenthesis.
     let wrapped = |query: &String| format!("{function} by ({label}) ({more}{query}\n)");
     Ok(queries.iter().map(wrapped).collect())
-}
-
-fn save(path: &Path, loaded: &Loaded) -> Result<(), CommandError> {
-    let reading = Reading {
-        series: loaded.series.clone(),
-        ..Reading::default()
-    };
-    let words = readers::save(path, &reading)
-        .map_err(|error| CommandError::because(Kind::Environment, error).at("--save"))
-        .map_err(|error| error.hint("name a store that --save made, or a new file"))?;
-    tracing::info!("{}: {words}", path.display());
-    Ok(())
 }
 
 /// Explains why there are no series although every source could be read.

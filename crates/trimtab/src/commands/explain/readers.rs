@@ -5,26 +5,9 @@ use crate::error::{CommandError, Kind};
 use bounded_http::{Client, Endpoint};
 use facts::Skipped;
 use sources::elastic::{self, Figure};
-use sources::store::Store;
 use sources::{FileOptions, Limits, Reading, SourceError, Times, prometheus as prom};
 use std::path::Path;
 use std::time::Duration;
-
-/// Appends to a store, creating it if needed; returns a summary of the changes.
-///
-/// # Errors
-/// As [`Store::append`].
-pub fn save(path: &Path, reading: &Reading) -> Result<String, SourceError> {
-    let done = Store::open(path)?.append(reading)?;
-    Ok(format!(
-        "{} new series, {} continued; {} new samples, {} replaced, {} known",
-        done.series_new,
-        done.series_continued,
-        done.samples_new,
-        done.samples_replaced,
-        done.samples_known
-    ))
-}
 
 fn options(
     select: &[String],
