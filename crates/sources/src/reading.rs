@@ -168,38 +168,37 @@ pub fn join_successive(series: &mut Vec<Series>) -> Vec<String> {
         }
     }
     let mut warnings = Vec::new();
-    let mut parts: Vec<Option<Series>> = series.drain(..).map(Some).collect();
+    let mut continued = Vec::new();
     for ((name, ..), mut group) in groups {
-        let of = |place: usize| parts[place].as_ref().expect("each is in one group");
-        group.sort_by_key(|&place| of(place).times_us.first().copied());
-        let are_successive = |pair: &[usize]| is_followed_by(of(pair[0]), of(pair[1]));
-        let (Some(&first), Some(&last)) = (group.first(), group.last()) else {
-            continue;
-        };
-        if first == last || !group.windows(2).all(are_successive) {
+        group.sort_by_key(|&place| series[place].times_us.first().copied());
+        let are_successive = |pair: &[usize]| is_followed_by(&series[pair[0]], &series[pair[1]]);
+        if group.len() < 2 || !group.windows(2).all(are_successive) {
             continue;
         }
-        if group
-            .iter()
-            .map(|&place| of(place).values.len())
-            .sum::<usize>()
-            > SERIES_SAMPLES_MAX
-        {
+        let samples: usize = group.iter().map(|&place| series[place].values.len()).sum();
+        if samples > SERIES_SAMPLES_MAX {
             warnings.push(format!(
-                "{name}: {} files follow each other, but have more than {SERIES_SAMPLES_MAX} samples together: each is \
-                 looked at alone",
+                "{name}: {} files follow each other, but have {samples} samples together, more than \
+                 {SERIES_SAMPLES_MAX}: each is looked at alone",
                 group.len()
             ));
             continue;
         }
-        let source = format!("{} to {}", of(first).source, of(last).source);
-        let place = group.iter().copied().min().unwrap_or(first);
+        continued.push(group);
+    }
+    let mut parts: Vec<Option<Series>> = series.drain(..).map(Some).collect();
+    for group in continued {
+        let place = group.iter().copied().min();
         let mut ordered = group.into_iter().filter_map(|place| parts[place].take());
-        let joined = ordered.next().map(|mut known| {
-            ordered.for_each(|next| continue_with(&mut known, next));
-            Series { source, ..known }
-        });
-        parts[place] = joined;
+        let (Some(place), Some(mut known)) = (place, ordered.next()) else {
+            continue;
+        };
+        let first = known.source.clone();
+        for next in ordered {
+            known.source = format!("{first} to {}", next.source);
+            continue_with(&mut known, next);
+        }
+        parts[place] = Some(known);
     }
     series.extend(parts.into_iter().flatten());
     warnings
@@ -224,6 +223,7 @@ fn is_followed_by(one: &Series, next: &Series) -> bool {
 mod tests {
     use super::*;
     use crate::{FileOptions, read_bytes};
+    use std::fmt::Write as _;
 
     fn day(text: &str) -> Reading {
         read_bytes("x.csv", text.as_bytes(), &FileOptions::default()).unwrap()
@@ -248,11 +248,10 @@ mod tests {
 
     /// A series of a source, from minute `from` on.
     fn part(source: &str, from: i64, values: &[f64]) -> Series {
-        let lines: String = (from..)
-            .zip(values)
-            .map(|(minute, value)| format!("{},{value}\n", 60 * minute))
-            .collect();
-        let text = format!("time,util\n{lines}");
+        let mut text = "time,util\n".to_owned();
+        for (minute, value) in (from..).zip(values) {
+            writeln!(text, "{},{value}", 60 * minute).expect("text");
+        }
         let reading = read_bytes(source, text.as_bytes(), &FileOptions::default()).unwrap();
         reading.series.into_iter().next().unwrap()
     }
