@@ -21,12 +21,8 @@ pub struct SweepRow {
     pub fill: f64,
     /// Trim schedule.
     pub trim: String,
-    /// Always null: of drives without a filesystem, in 0.2.0.
-    pub trim_share: Option<f64>,
     /// Pages programmed per page written; null if it could not be simulated.
     pub write_amplification: Option<f64>,
-    /// Always null: of drives without a filesystem, in 0.2.0.
-    pub theory: Option<f64>,
     /// Key figures; null if it could not be simulated.
     pub summary: Option<Summary>,
     /// Why it could not be simulated; null if it was.
@@ -48,9 +44,7 @@ impl SweepRow {
             policy: drive.collection.to_string(),
             fill: setup.scenario.fill,
             trim: setup.when.to_string(),
-            trim_share: None,
             write_amplification: ok.and_then(|ok| ok.outcome.total.write_amplification),
-            theory: None,
             summary: ok.map(Summary::of),
             error: simulated.as_ref().err().map(ToString::to_string),
             cells: ok.map_or_else(
@@ -73,9 +67,7 @@ pub(super) mod tests {
             policy: "greedy".to_owned(),
             fill,
             trim: trim.to_owned(),
-            trim_share: None,
             write_amplification: value,
-            theory: None,
             summary: None,
             error: value.is_none().then(|| "does not fit".to_owned()),
             cells: vec!["123.4 MiB/s".to_owned(); cell_names(false).len()],
