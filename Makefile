@@ -62,8 +62,8 @@ format:
 lint: format
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-# Examples are built, so that they are linted; those with `test = true` are run as well. Many tests wait for devices, so more of them run at a time than there are
-# cores.
+# Examples are built, so that they are linted; those with `test = true` are run as well. Many tests wait for devices, so
+# more of them run at a time than there are cores.
 unit:
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --locked
 	@$(MAKE) --no-print-directory test-install

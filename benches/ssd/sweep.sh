@@ -10,8 +10,8 @@ if [ -z "${TRIMTAB:-}" ]; then
     cargo build --locked -q --release -p trimtab >&2
     TRIMTAB=${CARGO_TARGET_DIR:-target}/release/trimtab
 fi
-grid=(ssd sweep --logical-pages "${PAGES:-1Mi}" --op "7%,15%,25%,28%" --policy "greedy,fifo,d-choices:2,d-choices:10"
-    --format markdown)
+grid=(ssd sweep --capacity 1TB --writes-per-day 1TB --simulated-pages "${PAGES:-256Ki}" --days 7
+    --op "7%,15%,25%,28%" --policy "greedy,fifo,d-choices:2,d-choices:10" --format markdown)
 cores=$(nproc)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -34,7 +34,7 @@ done
 cmp "$dir/1" "$dir/$cores"
 one=$(least "$dir/one.s")
 all=$(least "$dir/all.s")
-echo "A sweep of 16 drives of ${PAGES:-1Mi} pages: the best of three rounds by the clock, load average $(cut -d ' ' -f 1 /proc/loadavg)."
+echo "A sweep of 16 drives of ${PAGES:-256Ki} simulated pages: the best of three rounds by the clock, load average $(cut -d ' ' -f 1 /proc/loadavg)."
 echo
 echo "| simulations at a time | seconds | ratio |"
 echo "|---|---|---|"

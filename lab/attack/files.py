@@ -38,7 +38,6 @@ def special(lab):
             "a result": ["bench", "compare", path, path],
             "authorities": ["check", "--cluster", NOWHERE, "--ca-file", path],
             "credentials": ["check", "--cluster", NOWHERE, "--credentials-file", path],
-            "a store": ["explain", csv, *none, "--save", path],
             "a jar": [*livefix, "--jar", path],
         }
 

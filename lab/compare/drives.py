@@ -1,17 +1,15 @@
-"""Some thirty invocations of `ssd` on small drives."""
+"""Some twenty invocations of `ssd` on small drives."""
 
 
 def calls():
     """Names and arguments of the invocations."""
-    bare = ["ssd", "run", "--logical-pages"]
     host = ["ssd", "run", "--simulated-pages", "16384", "--days", "7", "--alone", "--capacity"]
     found = {}
-    for policy in ("greedy", "fifo", "d-choices:3", "d-choices:10"):
-        found[f"bare, {policy}"] = [*bare, "32768", "--policy", policy, "--passes", "2"]
+    for policy in ("fifo", "d-choices:3", "d-choices:10"):
+        found[f"host, {policy}"] = [*host, "400GB", "--writes-per-day", "400GB", "--policy", policy]
     for workload in ("uniform", "hot-cold:20/80", "zipf:0.99", "sequential"):
-        found[f"bare, {workload}"] = [*bare, "40000", "--workload", workload, "--op", "15%", "--seed", "3"]
-    found["bare, trims"] = [*bare, "32768", "--trim-share", "0.2", "--power-on", "empty"]
-    found["bare, aged"] = [*bare, "32768", "--power-on", "aged:1", "--warm-up", "1", "--passes", "1"]
+        found[f"host, {workload}"] = [*host, "400GB", "--writes-per-day", "400GB", "--workload", workload]
+        found[f"host, {workload}"] += ["--op", "15%", "--seed", "3"]
     for trim in ("weekly", "daily", "online", "never", "swallowed", "Sun 06:47"):
         found[f"host, trim {trim}"] = [*host, "400GB", "--writes-per-day", "400GB", "--trim", trim]
     for workload in ("mongodb", "lsm", "lucene@80,circular-log@20/5"):
@@ -25,10 +23,11 @@ def calls():
     found["host, used, slc cache"] = [
         *host, "500GB", "--writes-per-day", "300GB", "--history", "used:1", "--preset", "tlc-slc-cache",
     ]  # fmt: skip
-    found["sweep, bare"] = [
-        "ssd", "sweep", "--logical-pages", "16384", "--op", "7%,15%,28%", "--policy", "greedy,fifo",
+    found["sweep, policies"] = [
+        "ssd", "sweep", "--capacity", "400GB", "--writes-per-day", "400GB", "--days", "7",
+        "--simulated-pages", "16384", "--op", "7%,15%,28%", "--policy", "greedy,fifo",
     ]  # fmt: skip
-    found["sweep, host"] = [
+    found["sweep, schedules"] = [
         "ssd", "sweep", "--capacity", "400GB", "--writes-per-day", "400GB", "--days", "7",
         "--simulated-pages", "16384", "--fill", "50%,80%", "--trim", "weekly,never",
     ]  # fmt: skip

@@ -27,7 +27,8 @@ def main():
             "shards", "what-if", "--state", state, "--add-node", "new-1", "--rounds", "100", "--format", "json",
         ],
         f"ssd, {pages} pages": [
-            "ssd", "run", "--logical-pages", pages, "--warm-up", "1", "--passes", "1", "--format", "json",
+            "ssd", "run", "--capacity", "1TB", "--writes-per-day", "1TB", "--simulated-pages", pages,
+            "--warm-up-days", "1", "--days", "1", "--alone", "--format", "json",
         ],
     }  # fmt: skip
     print(f"| {rounds} rounds, processor time | old, ms | new, ms | new / old |")

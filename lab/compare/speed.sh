@@ -19,4 +19,4 @@ rounds=${3:-11}
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d "${TMPDIR:-/tmp}/trimtab-speed.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-python3 lab/compare/speed.py "$old" "$new" "$work" "$rounds" "${PAGES:-16777216}"
+python3 lab/compare/speed.py "$old" "$new" "$work" "$rounds" "${PAGES:-4194304}"

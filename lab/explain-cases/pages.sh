@@ -161,10 +161,6 @@ for line in open("samples/trims.csv").read().split("\n")[1:-1]:
             run 1
             grep -q "recovers every week" "$home/why.html" || fail "why.html does not say it"
             ! grep -qE '(src|href)="[^#"]|url\(|@import' "$home/why.html" || fail "why.html loads something" ;;
-        *" --save history.db") run 1 && cp "$work/said" "$work/saved" ;;
-        "trimtab explain history.db "*)
-            run 1
-            [ "$(head -n 3 "$work/said")" = "$(head -n 3 "$work/saved")" ] || fail "it says something else" ;;
         "trimtab check --cluster "*) run "0 1" && says "cluster lab-$server" ;;
         "curl -s "*" > state.json" | "curl -s "*" > stats.json") run 0 ;;
         # Only Elasticsearch from 8.6 on has an answer to this.

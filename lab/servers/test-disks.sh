@@ -46,10 +46,9 @@ explained() { # NO|YES
     local index metricbeat
     index=metricbeat-$(tr '[:upper:]' '[:lower:]' <<<"$1") metricbeat=$work/$1
     ask PUT "/$index" -d "$mapping" && ask POST "/$index/_bulk?refresh=true" --data-binary "@$metricbeat" || return 1
-    rm -f "$work/history.db"
     "$trimtab" explain "$url" --index "$index" --discards --step 10s --jobs none --exit-zero --format json \
-        --save "$work/history.db" >"$work/answer.json" 2>"$work/err" || { cat "$work/err"; return 1; }
-    "$bin/examples/read" file "$work/history.db" 'discard or flush time*' >"$work/samples" 2>"$work/err"
+        >"$work/answer.json" 2>"$work/err" || { cat "$work/err"; return 1; }
+    "$bin/examples/read" disks "$url" 10 "$index" 2>"$work/err" | grep '^discard or flush time' >"$work/samples"
     "$tool" check "$metricbeat" "$work/samples" "$work/answer.json" "$1"
 }
 

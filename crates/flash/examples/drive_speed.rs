@@ -158,7 +158,7 @@ impl Ours {
         let mut batch = [0; BATCH];
         for _ in 0..writes / BATCH as u64 {
             batch.fill_with(|| self.random.below_u32(self.pages));
-            self.drive.write(&batch, 0);
+            self.drive.write(&batch);
         }
     }
 
@@ -168,7 +168,7 @@ impl Ours {
             batch.fill_with(|| self.random.below_u32(self.pages));
             let (trims, writes) = batch.split_at(BATCH / 10);
             self.drive.discard(trims);
-            self.drive.write(writes, 0);
+            self.drive.write(writes);
         }
     }
 }

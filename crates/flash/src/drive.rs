@@ -112,7 +112,7 @@ impl Device for Drive {
     fn write(&mut self, request: Request) -> u64 {
         self.within(&request);
         self.ftl.medium_mut().begin(request.at_ns);
-        self.ftl.write_run(request.first_page, request.pages, 0);
+        self.ftl.write_run(request.first_page, request.pages);
         self.end(&request)
     }
 
@@ -135,7 +135,7 @@ impl Device for Drive {
 
     fn stage(&mut self, pages: &[u32]) {
         self.ftl.medium_mut().stage();
-        self.ftl.write(pages, 0);
+        self.ftl.write(pages);
         self.ftl.medium_mut().staged();
     }
 

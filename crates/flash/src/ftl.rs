@@ -1,8 +1,8 @@
 //! The page-mapped translation layer.
 //!
-//! A host write goes to the next page of its stream's frontier, and the page that held the data
-//! before becomes invalid. When free blocks run out, garbage collection picks a victim, moves its
-//! valid pages to the frontier for moved pages, and erases it.
+//! A host write goes to the next page of the host's frontier, and the page that held the data before
+//! becomes invalid. When free blocks run out, garbage collection picks a victim, moves its valid
+//! pages to the frontier for moved pages, and erases it.
 //!
 //! Memory: 4 bytes per logical page (logical to physical), 4 bytes and one bit per physical page
 //! (physical to logical, and the valid bit), and some bytes per block.
@@ -14,7 +14,7 @@
 //! let geometry = Geometry::new(4096, 0.25, 64, 4096)?;
 //! let settings = Settings { collection: Collection::Greedy, ..Settings::new(geometry) };
 //! let mut drive = Ftl::new(settings, PowerOn::Filled, Timeless)?;
-//! drive.write(&[7, 8, 7], 0);
+//! drive.write(&[7, 8, 7]);
 //! assert_eq!(drive.discard_run(0, 8), 8);
 //! drive.check()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -39,10 +39,7 @@ pub use settings::{Collection, Settings};
 use crate::geometry::{Geometry, GeometryError};
 use crate::random::Random;
 use physical::NONE;
-use std::fmt;
-use std::str::FromStr;
 use tables::Tables;
-use units::ValueError;
 
 /// The state of the drive before the first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,37 +55,6 @@ pub enum PowerOn {
     },
 }
 
-/// Writes `empty`, `filled` or `aged:3`.
-impl fmt::Display for PowerOn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("empty"),
-            Self::Filled => f.write_str("filled"),
-            Self::Aged { passes } => write!(f, "aged:{passes}"),
-        }
-    }
-}
-
-/// Parses the format that [`Display`](fmt::Display) writes.
-impl FromStr for PowerOn {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        match text.trim().split_once(':') {
-            None if text.trim() == "empty" => Ok(Self::Empty),
-            None if text.trim() == "filled" => Ok(Self::Filled),
-            Some(("aged", number)) => match number.parse() {
-                Ok(passes @ 1..=1000) => Ok(Self::Aged { passes }),
-                _ => Err(ValueError::new(
-                    "aged:P with 1 to 1000 overwrites of the drive",
-                    text,
-                )),
-            },
-            _ => Err(ValueError::new("empty, filled or aged:P (aged:3)", text)),
-        }
-    }
-}
-
 /// A page-mapped translation layer over a [`Medium`].
 #[derive(Debug, Clone)]
 pub struct Ftl<M: Medium = Timeless> {
@@ -102,8 +68,7 @@ impl<M: Medium> Ftl<M> {
     /// the medium and not counted; only the erase counts of the blocks show it.
     ///
     /// # Errors
-    /// If the number of streams, the free reserve, the number of choices or the number of blocks is
-    /// out of bounds.
+    /// If the free reserve, the number of choices or the number of blocks is out of bounds.
     pub fn new(settings: Settings, power_on: PowerOn, medium: M) -> Result<Self, GeometryError> {
         let mut tables = Tables::new(&settings)?;
         #[allow(clippy::cast_possible_truncation)] // checked by Geometry::new
@@ -114,7 +79,7 @@ impl<M: Medium> Ftl<M> {
             PowerOn::Aged { passes } => Some(passes),
         };
         if let Some(passes) = passes {
-            tables.write_run(0, pages, 0, &mut Timeless);
+            tables.write_run(0, pages, &mut Timeless);
             age(&mut tables, pages, passes, settings.seed);
         }
         tables.counters = Counters::default();
@@ -125,25 +90,22 @@ impl<M: Medium> Ftl<M> {
         })
     }
 
-    /// Overwrites pages in the order given, on stream `stream`. Batches of a few hundred pages are
-    /// fastest, because table entries are prefetched.
+    /// Overwrites pages in the order given. Batches of a few hundred pages are fastest, because
+    /// table entries are prefetched.
     ///
     /// # Panics
-    /// If a page is beyond the end of the drive, or `stream` is not below the number of streams.
-    pub fn write(&mut self, pages: &[u32], stream: u8) {
-        let stream = self.host_frontier(stream);
-        self.tables.write(pages, stream, &mut self.medium);
+    /// If a page is beyond the end of the drive.
+    pub fn write(&mut self, pages: &[u32]) {
+        self.tables.write(pages, &mut self.medium);
     }
 
-    /// Overwrites `pages` consecutive pages, on stream `stream`.
+    /// Overwrites `pages` consecutive pages.
     ///
     /// # Panics
     /// Same as [`Ftl::write`].
-    pub fn write_run(&mut self, first: u32, pages: u32, stream: u8) {
-        let stream = self.host_frontier(stream);
+    pub fn write_run(&mut self, first: u32, pages: u32) {
         self.within(first, pages);
-        self.tables
-            .write_run(first, pages, stream, &mut self.medium);
+        self.tables.write_run(first, pages, &mut self.medium);
     }
 
     /// Unmaps pages, and returns how many of them were mapped.
@@ -210,7 +172,6 @@ impl<M: Medium> Ftl<M> {
                 valid: self.tables.valid_pages(block),
                 erased: self.tables.erased[index],
                 state: self.tables.state[index],
-                stream: self.tables.stream[index],
             }
         })
     }
@@ -222,26 +183,6 @@ impl<M: Medium> Ftl<M> {
     /// If an invariant is violated, with a description of it.
     pub fn check(&self) -> Result<(), String> {
         self.tables.check()
-    }
-
-    /// A hash of the whole state: the same requests with the same seed give the same digest.
-    pub fn digest(&self) -> u64 {
-        self.tables.digest()
-    }
-
-    /// Memory of all tables, in bytes.
-    pub fn table_bytes(&self) -> u64 {
-        self.tables.bytes()
-    }
-
-    fn host_frontier(&self, stream: u8) -> usize {
-        let stream = usize::from(stream);
-        let streams = self.tables.streams();
-        assert!(
-            stream < streams,
-            "stream {stream} of a drive with {streams} streams"
-        );
-        stream
     }
 
     fn within(&self, first: u32, pages: u32) {
@@ -266,7 +207,7 @@ fn age(tables: &mut Tables, pages: u32, passes: u32, seed: u64) {
         while rest > 0 {
             let len = rest.min(batch.len());
             batch[..len].fill_with(|| random.below_u32(pages));
-            tables.write(&batch[..len], 0, &mut Timeless);
+            tables.write(&batch[..len], &mut Timeless);
             rest -= len;
         }
     }

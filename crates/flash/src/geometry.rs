@@ -134,13 +134,6 @@ impl Geometry {
     pub fn over_provisioning(&self) -> f64 {
         (self.physical_pages() as f64 - self.logical_pages as f64) / self.logical_pages as f64
     }
-
-    /// Approximate memory of the tables for a drive of this shape: 4 bytes per logical page, 4
-    /// bytes and one bit per physical page, and some bytes per block.
-    pub fn table_bytes(&self) -> u64 {
-        let physical = self.physical_pages();
-        self.logical_pages * 4 + physical * 4 + physical / 8 + u64::from(self.data_blocks) * 16
-    }
 }
 
 /// Number of low bits of a physical page number that hold the page within its block. Blocks start

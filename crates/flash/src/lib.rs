@@ -10,7 +10,7 @@
 //! | [`random`] | the seeded random number generator |
 //! | [`ftl`] | page-mapped translation layer: mapping, frontiers, garbage collection, TRIM |
 //! | [`block_mapped`] | the block-mapped drive of the articles: five pages per block, no spare area |
-//! | [`theory`] | closed-form write amplification, by paper |
+//! | [`theory`] | write amplification in closed form |
 //! | [`time`] | channels, dies, program, read and erase times; latencies |
 //! | [`drive`] | a translation layer with timing, and RAID-0 of several |
 //! | [`drive_file`] | a drive described in TOML |
@@ -18,10 +18,8 @@
 //! | [`workload`] | generators of file operations: who writes what, and when |
 //! | [`scenario`] | a workload on a filesystem on a drive for days: write amplification over time |
 //! | [`setup`] | a scenario in everyday terms, compared with a changed setup |
-//! | [`bare`] | a drive under a pattern of page writes, compared with theory |
 //! | [`examples`] | the articles' examples as scenarios |
 
-pub mod bare;
 pub mod block_mapped;
 pub mod drive;
 pub mod drive_file;

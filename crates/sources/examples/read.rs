@@ -7,6 +7,7 @@
 //! read ftdc PATH STEP_S [PATTERN...]
 //! read prometheus URL SINCE UNTIL STEP_S PROMQL
 //! read discards URL SINCE UNTIL STEP_S FILTER
+//! read disks URL STEP_S INDEX
 //! read elastic URL SINCE UNTIL STEP_S INDEX FIELD FIGURE [key=value...]
 //! ```
 //! FIGURE is mean, min, max, sum, rate or a percentile as a number; keys are time, split, most, filter.
@@ -70,6 +71,15 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
             };
             let endpoint = Endpoint::parse(url)?;
             prometheus::read_disks(&client, &endpoint, &asked, &times(since, until)?, &limits)?
+        }
+        ["disks", url, step_s, index] => {
+            let asked = elastic::DiskQuery {
+                index: (*index).to_owned(),
+                step_s: step_s.parse()?,
+                filter: None,
+            };
+            let endpoint = Endpoint::parse(url)?;
+            elastic::read_disks(&client, &endpoint, &asked, &Times::default(), &limits)?
         }
         [
             "elastic",

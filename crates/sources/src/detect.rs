@@ -1,9 +1,7 @@
 //! Format detection and dispatch to the readers, for whatever lies at a path: text formats ([`Format`],
-//! compressed or not), directories of them, MongoDB's diagnostic data and the embedded store. A new format is
-//! recognised here.
+//! compressed or not), directories of them, and MongoDB's diagnostic data. A new format is recognised here.
 
 use crate::iostat::diskstats;
-use crate::store::{Selection, Store};
 use crate::text::file_error;
 use crate::{
     FileOptions, Format, Reading, SourceError, csv, discard_time, ftdc, iostat, jsonl, rally, sadf,
@@ -28,8 +26,7 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 /// Maximum decompressed size of a file. It bounds the time taken; memory is bounded anyway.
 const TOTAL_BYTES_MAX: u64 = 16 << 30;
 
-/// Reads a file, a directory of Rally races or of pt-stalk's files, MongoDB's diagnostic data (a file or a directory), or a
-/// store.
+/// Reads a file, a directory of Rally races or of pt-stalk's files, or MongoDB's diagnostic data (a file or a directory).
 /// Text files may be compressed with gzip or zstd.
 ///
 /// # Errors
@@ -37,17 +34,6 @@ const TOTAL_BYTES_MAX: u64 = 16 << 30;
 /// and line), or when it contains nothing that was requested.
 pub fn read_path(path: &Path, options: &FileOptions) -> Result<Reading, SourceError> {
     let name = path.display().to_string();
-    if head(path).starts_with(SQLITE) {
-        let selection = Selection {
-            names: options.select.clone(),
-            ..Selection::default()
-        };
-        let (since, until) = (options.times.since, options.times.until);
-        let limits = &options.limits;
-        let mut reading = Store::open_read_only(path)?.read(&selection, since, until, limits)?;
-        discard_time::add(&mut reading.series);
-        return Ok(reading);
-    }
     if is_ftdc(path) {
         let defaults = ftdc::Options::default();
         let ftdc_options = ftdc::Options {
@@ -262,6 +248,9 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
     }
     if let Some(kind) = sysstat_file(head) {
         return Err(sysstat(name, kind));
+    }
+    if head.starts_with(SQLITE) {
+        return Err(unknown("an SQLite database: write its tables as CSV (sqlite3 -csv)").into());
     }
     if head.contains(&0) {
         return Err(unknown("a binary file").into());

@@ -76,6 +76,10 @@ fn unknown_formats_list_the_known_ones() {
         (b" \n\n", "an empty file"),
         (b"\xff\xfea\0,\0", "text in UTF-16: convert it to UTF-8"),
         (b"\0\0\0\0", "a binary file"),
+        (
+            b"SQLite format 3\0\x10\0",
+            "an SQLite database: write its tables as CSV (sqlite3 -csv)",
+        ),
     ] {
         let error = read_bytes("f", bytes, &FileOptions::default())
             .unwrap_err()

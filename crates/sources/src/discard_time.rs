@@ -50,13 +50,6 @@ pub(crate) fn add(series: &mut Vec<Series>) {
         .iter()
         .filter_map(|(device, parts)| devices.derive(device, parts))
         .collect();
-    // One that a store kept lacks what tells discards from flushes.
-    let is_anew = |one: &Series| {
-        derived
-            .iter()
-            .any(|new| new.name == one.name && new.source == one.source)
-    };
-    series.retain(|one| !is_anew(one));
     series.extend(derived);
 }
 

@@ -328,10 +328,6 @@ fn hosts_are_named_where_there_are_several() {
             "discard or flush time of sda on b"
         ]
     );
-    // Those that a store kept are made anew.
-    let first = all.clone();
-    add(&mut all);
-    assert_eq!(all, first);
 }
 
 /// A server's counters of a disk, in seconds, one sample each ten seconds: `(metric, direction)` and what it grows by in each.

@@ -23,7 +23,7 @@ const RECURRING_MIN: usize = 5;
 /// are far longer. Returns `None` if no gaps are worth mentioning, or if the samples have no dates, because
 /// their order says nothing about time.
 ///
-/// This is not one of the series' own notes, because a store may receive the missing samples later.
+/// This is not one of the series' own notes, because other files may have the missing samples.
 pub fn note(series: &Series, zone: &TimeZone) -> Option<String> {
     let [first, .., last] = series.times_us[..] else {
         return None;

@@ -1,5 +1,5 @@
 //! Reads histories into [series](facts::series::Series): from files (CSV, JSON lines, `iostat`, `sadf`,
-//! FTDC, Rally), from servers (Prometheus, Elasticsearch, OpenSearch) and from the embedded [`store`].
+//! FTDC, Rally) and from servers (Prometheus, Elasticsearch, OpenSearch).
 
 pub mod clean;
 mod collector;
@@ -19,7 +19,6 @@ mod reading;
 mod sadf;
 mod saved;
 mod server;
-pub mod store;
 mod table;
 #[cfg(test)]
 mod testing;
@@ -29,5 +28,5 @@ pub mod times;
 pub use detect::{files_of, read_bytes, read_path};
 pub use error::SourceError;
 pub use options::{FileOptions, Format};
-pub use reading::{Limits, Reading, Times};
+pub use reading::{Limits, Reading, Times, join_successive};
 pub use server::{Server, identify};

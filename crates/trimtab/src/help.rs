@@ -67,11 +67,6 @@ const RARE: &[(&str, &[&str])] = &[
 /// Rarely needed options of simulations.
 const SSD_RARE: &[&str] = &[
     "seed",
-    "streams",
-    "power_on",
-    "warm_up",
-    "passes",
-    "trim_share",
     "chunk",
     "warm_up_days",
     "interval",

@@ -20,6 +20,4 @@ pub struct BlockView {
     pub erased: u32,
     /// The block's state.
     pub state: BlockState,
-    /// The stream whose pages it holds; 0 if free.
-    pub stream: u8,
 }

@@ -131,11 +131,6 @@ impl Candidates {
         .take(nodes)
     }
 
-    /// Memory of the lists, in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.links) + size_of_val(&*self.len)
-    }
-
     /// Number of listed blocks.
     pub(super) fn total(&self) -> u32 {
         self.total

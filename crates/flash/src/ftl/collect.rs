@@ -45,7 +45,6 @@ impl Tables {
         };
         if let Some(block) = next {
             prefetch(&self.valid, self.first_word(block));
-            prefetch(&self.stream, block as usize);
             prefetch(&self.state, block as usize);
             prefetch(&self.erased, block as usize);
             let pages = self.pages_per_block as usize;
@@ -89,7 +88,7 @@ impl Tables {
         self.prefetch_victim();
         let mut scratch = std::mem::take(&mut self.scratch);
         let valid = self.gather(victim, &mut scratch);
-        let target = self.moved + usize::from(self.stream[victim as usize]);
+        let target = self.moved;
         let mut rest = &scratch[..valid];
         while !rest.is_empty() {
             let Frontier { block, next } = self.frontiers[target];

@@ -58,9 +58,7 @@ pub struct Settings {
     pub geometry: Geometry,
     /// The collection policy.
     pub collection: Collection,
-    /// Number of host streams, each with its own frontier: 1 to 8.
-    pub streams: u8,
-    /// Whether moved pages have their own frontiers, one per stream. If not, they share the host's.
+    /// Whether moved pages have a frontier of their own. If not, they share the host's.
     pub separate_moved: bool,
     /// Blocks kept free, at least 1: collection writes to one before it erases the victim.
     pub free_blocks_min: u32,
@@ -69,13 +67,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The drive most models assume: greedy, one stream, separate frontier for moved pages, two
-    /// free blocks, seed 1.
+    /// The drive most models assume: greedy, separate frontier for moved pages, two free blocks,
+    /// seed 1.
     pub fn new(geometry: Geometry) -> Self {
         Self {
             geometry,
             collection: Collection::Greedy,
-            streams: 1,
             separate_moved: true,
             free_blocks_min: 2,
             seed: 1,

@@ -22,6 +22,9 @@ const WORDS_NEAR: usize = 1 << 15;
 /// Mixed into the seed for the blocks that [`Collection::DChoices`] draws.
 const CHOICES: u64 = u64::from_be_bytes(*b"ftl::cho");
 
+/// Index of the host's frontier.
+const HOST: usize = 0;
+
 /// A frontier: a block being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Frontier {
@@ -48,8 +51,6 @@ pub(super) struct Tables {
     pub(super) count: Vec<u16>,
     pub(super) erased: Vec<u32>,
     pub(super) state: Vec<BlockState>,
-    /// The stream whose pages a block holds.
-    pub(super) stream: Vec<u8>,
     pub(super) collection: Collection,
     /// Closed blocks for `Collection::Greedy`.
     pub(super) candidates: Candidates,
@@ -57,10 +58,9 @@ pub(super) struct Tables {
     pub(super) queue: VecDeque<u32>,
     /// Erased blocks, oldest erase first.
     pub(super) free: VecDeque<u32>,
-    /// Frontiers of the host's streams, followed by the frontiers for moved pages if those are
-    /// separate.
+    /// The host's frontier, followed by that for moved pages if it is separate.
     pub(super) frontiers: Vec<Frontier>,
-    /// Index of the first frontier for moved pages.
+    /// Index of the frontier for moved pages, which may be the host's.
     pub(super) moved: usize,
     /// Free blocks that the host cannot use: the reserve, and one for each frontier not opened yet.
     pub(super) kept: u32,
@@ -85,9 +85,6 @@ impl Tables {
     pub(super) fn new(settings: &Settings) -> Result<Self, GeometryError> {
         let error = GeometryError::out_of_bounds;
         let geometry = &settings.geometry;
-        if !(1..=8).contains(&settings.streams) {
-            return Err(error("the number of streams", &settings.streams, "1 to 8"));
-        }
         if settings.free_blocks_min == 0 {
             return Err(error(
                 "the free reserve",
@@ -98,8 +95,8 @@ impl Tables {
         if settings.collection == Collection::DChoices(0) {
             return Err(error("the number of choices", &0, "1 or more"));
         }
-        let streams = usize::from(settings.streams);
-        let frontiers = streams * if settings.separate_moved { 2 } else { 1 };
+        let moved = usize::from(settings.separate_moved);
+        let frontiers = 1 + moved;
         let page_bits = page_bits(geometry.pages_per_block);
         // When a victim is chosen, the frontier that needs room is full and already counts as a
         // data block, so it adds none here. Collection then chooses among `data_blocks`, as the
@@ -142,7 +139,6 @@ impl Tables {
             count: vec![0; blocks as usize],
             erased: vec![0; blocks as usize],
             state: vec![BlockState::Free; blocks as usize],
-            stream: vec![0; blocks as usize],
             collection: settings.collection,
             candidates: Candidates::new(blocks, if greedy { levels } else { 0 }),
             queue: VecDeque::new(),
@@ -154,8 +150,8 @@ impl Tables {
                 };
                 frontiers
             ],
-            moved: if settings.separate_moved { streams } else { 0 },
-            #[allow(clippy::cast_possible_truncation)] // at most 16
+            moved,
+            #[allow(clippy::cast_possible_truncation)] // at most 2
             kept: settings.free_blocks_min + frontiers as u32,
             counters: Counters::default(),
             mapped: 0,
@@ -170,54 +166,6 @@ impl Tables {
         blocks
     }
 
-    /// A hash of the tables: FNV-1a by words.
-    pub(super) fn digest(&self) -> u64 {
-        fn add(digest: u64, word: u64) -> u64 {
-            // The rotation brings high bits down, since multiplication only carries upwards.
-            ((digest ^ word).wrapping_mul(0x0000_0100_0000_01b3)).rotate_left(29)
-        }
-        let words = [
-            self.counters.host_pages,
-            self.counters.moved_pages,
-            self.counters.trimmed_pages,
-            self.counters.erased_blocks,
-            self.mapped,
-        ];
-        let frontiers = self
-            .frontiers
-            .iter()
-            .map(|frontier| (u64::from(frontier.block) << 32) | u64::from(frontier.next));
-        let blocks = (0..self.count.len()).map(|block| {
-            (u64::from(self.erased[block]) << 32)
-                | (u64::from(self.count[block]) << 16)
-                | (u64::from(self.stream[block]) << 8)
-                | self.state[block] as u64
-        });
-        words
-            .into_iter()
-            .chain(self.l2p.iter().copied().map(u64::from))
-            .chain(self.valid.iter().copied())
-            .chain(blocks)
-            .chain(self.free.iter().copied().map(u64::from))
-            .chain(frontiers)
-            .fold(0xcbf2_9ce4_8422_2325, add)
-    }
-
-    /// Memory of all tables, in bytes.
-    pub(super) fn bytes(&self) -> u64 {
-        let bytes = size_of_val(&*self.l2p)
-            + size_of_val(&*self.p2l)
-            + size_of_val(&*self.valid)
-            + size_of_val(&*self.count)
-            + size_of_val(&*self.erased)
-            + size_of_val(&*self.state)
-            + size_of_val(&*self.stream)
-            + size_of_val(&*self.scratch)
-            + (self.queue.capacity() + self.free.capacity()) * size_of::<u32>()
-            + self.candidates.bytes();
-        bytes as u64
-    }
-
     /// Index of the first bitmap word of a block.
     pub(super) fn first_word(&self, block: u32) -> usize {
         (block as usize) << (self.page_bits - WORD_BITS.trailing_zeros())
@@ -230,7 +178,7 @@ impl Tables {
 
     // ---- writes ----
 
-    pub(super) fn write<M: Medium>(&mut self, pages: &[u32], stream: usize, medium: &mut M) {
+    pub(super) fn write<M: Medium>(&mut self, pages: &[u32], medium: &mut M) {
         self.counters.host_pages += pages.len() as u64;
         self.prefetch_entries(pages);
         for (batch, ahead) in batches(pages) {
@@ -238,9 +186,9 @@ impl Tables {
             self.prefetch_invalidation(batch);
             let mut rest = batch;
             while !rest.is_empty() {
-                let room = self.make_room(stream, medium);
+                let room = self.make_room(medium);
                 let (now, later) = rest.split_at(rest.len().min(room));
-                self.program(now, stream, medium);
+                self.program(now, medium);
                 rest = later;
             }
         }
@@ -286,10 +234,10 @@ impl Tables {
         }
     }
 
-    /// Programs pages into the frontier, which must have room for them.
+    /// Programs pages into the host's frontier, which must have room for them.
     #[inline]
-    fn program<M: Medium>(&mut self, pages: &[u32], stream: usize, medium: &mut M) {
-        let Frontier { block, next } = self.frontiers[stream];
+    fn program<M: Medium>(&mut self, pages: &[u32], medium: &mut M) {
+        let Frontier { block, next } = self.frontiers[HOST];
         let first = (block as usize) * self.pages_per_block as usize + next as usize;
         self.p2l[first..first + pages.len()].copy_from_slice(pages);
         let place = (block << self.page_bits) | next;
@@ -307,7 +255,7 @@ impl Tables {
         #[allow(clippy::cast_possible_truncation)] // at most pages per block
         let pages = pages.len() as u32;
         medium.program(self.place(block, next), pages);
-        self.advance(stream, next + pages);
+        self.advance(HOST, next + pages);
     }
 
     /// The physical page number of a page of a block.
@@ -317,28 +265,22 @@ impl Tables {
     }
 
     /// Programs `pages` consecutive logical pages.
-    pub(super) fn write_run<M: Medium>(
-        &mut self,
-        first: u32,
-        pages: u32,
-        stream: usize,
-        medium: &mut M,
-    ) {
+    pub(super) fn write_run<M: Medium>(&mut self, first: u32, pages: u32, medium: &mut M) {
         self.counters.host_pages += u64::from(pages);
         let mut first = first;
         let mut rest = pages;
         while rest > 0 {
-            let room = self.make_room(stream, medium);
+            let room = self.make_room(medium);
             #[allow(clippy::cast_possible_truncation)] // at most pages per block
             let now = rest.min(room as u32);
-            self.program_run(first, now, stream, medium);
+            self.program_run(first, now, medium);
             first += now;
             rest -= now;
         }
     }
 
-    fn program_run<M: Medium>(&mut self, first: u32, pages: u32, stream: usize, medium: &mut M) {
-        let Frontier { block, next } = self.frontiers[stream];
+    fn program_run<M: Medium>(&mut self, first: u32, pages: u32, medium: &mut M) {
+        let Frontier { block, next } = self.frontiers[HOST];
         let back = (block as usize) * self.pages_per_block as usize + next as usize;
         for (entry, page) in self.p2l[back..back + pages as usize]
             .iter_mut()
@@ -362,7 +304,7 @@ impl Tables {
         }
         self.mapped += mapped;
         medium.program(self.place(block, next), pages);
-        self.advance(stream, next + pages);
+        self.advance(HOST, next + pages);
     }
 
     /// Moves the frontier's write position to `next`, and closes its block if full.
@@ -426,25 +368,25 @@ impl Tables {
 
     // ---- blocks ----
 
-    /// Collects garbage if necessary, and returns the number of free pages in the frontier (at
-    /// least 1).
+    /// Collects garbage if necessary, and returns the number of free pages in the host's frontier
+    /// (at least 1).
     #[inline]
-    fn make_room<M: Medium>(&mut self, frontier: usize, medium: &mut M) -> usize {
+    fn make_room<M: Medium>(&mut self, medium: &mut M) -> usize {
         loop {
-            let room = self.pages_per_block - self.frontiers[frontier].next;
+            let room = self.pages_per_block - self.frontiers[HOST].next;
             if room > 0 {
                 return room as usize;
             }
-            self.open_or_collect(frontier, medium);
+            self.open_or_collect(medium);
         }
     }
 
-    /// Opens a block for the frontier, or collects one.
+    /// Opens a block for the host's frontier, or collects one.
     #[cold]
-    fn open_or_collect<M: Medium>(&mut self, frontier: usize, medium: &mut M) {
-        let first = u32::from(self.frontiers[frontier].block == NONE);
+    fn open_or_collect<M: Medium>(&mut self, medium: &mut M) {
+        let first = u32::from(self.frontiers[HOST].block == NONE);
         if self.free.len() > (self.kept - first) as usize {
-            self.open(frontier);
+            self.open(HOST);
         } else {
             self.collect(medium);
         }
@@ -460,9 +402,6 @@ impl Tables {
         }
         self.frontiers[frontier] = Frontier { block, next: 0 };
         self.state[block as usize] = BlockState::Open;
-        #[allow(clippy::cast_possible_truncation)] // at most 8
-        let stream = (frontier % self.streams()) as u8;
-        self.stream[block as usize] = stream;
         #[allow(clippy::cast_possible_truncation)] // at most 65,535
         let count = self.pages_per_block as u16;
         self.count[block as usize] = count;
@@ -472,14 +411,6 @@ impl Tables {
         let beyond = self.pages_per_block % WORD_BITS;
         if beyond > 0 {
             self.valid[first + words - 1] = (1 << beyond) - 1;
-        }
-    }
-
-    pub(super) fn streams(&self) -> usize {
-        if self.moved == 0 {
-            self.frontiers.len()
-        } else {
-            self.moved
         }
     }
 

@@ -84,19 +84,6 @@ impl Mix {
         };
         self.parts.iter().map(part).collect()
     }
-
-    /// The page pattern, if the mix consists of a single one.
-    pub fn single_pattern(&self) -> Option<Pattern> {
-        match self.parts.as_slice() {
-            [
-                MixPart {
-                    what: WorkloadKind::Pages(pattern),
-                    ..
-                },
-            ] => Some(*pattern),
-            _ => None,
-        }
-    }
 }
 
 impl fmt::Display for Mix {
@@ -248,7 +235,6 @@ mod tests {
     fn mixes() {
         let found = mix("lucene@80,circular-log@20/5").unwrap();
         assert_eq!(found.to_string(), "lucene@80/95,circular-log@20/5");
-        assert_eq!(found.single_pattern(), None);
         let found = mix("hot-cold:20/80@70,log@30").unwrap();
         assert_eq!(found.parts.len(), 2);
         assert!(matches!(
@@ -325,7 +311,7 @@ mod tests {
     fn patterns_round_trip() {
         for text in ["uniform", "sequential", "zipf:0.9", "hot-cold:20/80"] {
             let found = mix(text).unwrap();
-            assert!(found.single_pattern().is_some());
+            assert!(matches!(found.parts[0].what, WorkloadKind::Pages(_)));
             assert_eq!(found.to_string(), text);
         }
         for text in [

@@ -9,7 +9,7 @@ use std::f64::consts::E;
 /// 4.22) or a logarithm, followed by Halley's method (5.9). Accurate to a few units in the last
 /// place, except close to -1/e, where half of the digits of `x` are lost in `1 + e x`; an
 /// over-provisioning of 0.1 % keeps ten digits.
-pub fn lambert_w0(x: f64) -> f64 {
+pub(super) fn lambert_w0(x: f64) -> f64 {
     let above = 1.0 + E * x;
     // -1/e itself, after rounding.
     if (-1e-15..=0.0).contains(&above) {

@@ -1,10 +1,9 @@
-//! A database: one large file overwritten in place, with the page patterns of [`super::pages`].
+//! A database: one large file overwritten in place, by a pattern.
 
-use super::pages::Scattered;
 use std::fmt;
 
 use super::plan::{Namespace, Plan};
-use super::zipf::Zipf;
+use super::zipf::{Scattered, Zipf};
 use super::{Operation, Workload};
 use crate::random::Random;
 use units::ValueError;
@@ -159,7 +158,7 @@ impl DatabaseWorkload {
             file,
             slots,
             hot_slots,
-            scattered: Scattered::new(0..slots),
+            scattered: Scattered::new(slots),
             zipf,
             next: 0,
             random: Random::new(seed),

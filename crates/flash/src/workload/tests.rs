@@ -7,13 +7,10 @@ use super::database::{Database, DatabaseWorkload, Pattern};
 use super::log::{Log, LogWorkload};
 use super::lsm::{Lsm, LsmTree};
 use super::mix::Mix;
-use super::pages::{HotCold, Scattered, Sequential, Uniform, UniformTrim, Zipfian};
 use super::rhythm::Rhythm;
 use super::segments::{Segments, SegmentsWorkload};
-use super::zipf::Zipf;
+use super::zipf::{Scattered, Zipf};
 use super::*;
-use crate::ftl::{PowerOn, Settings, Timeless};
-use crate::geometry::Geometry;
 use crate::random::Random;
 
 /// Pearson's chi-squared statistic against exact probabilities, and its degrees of freedom; cells
@@ -108,17 +105,25 @@ fn zipf_of_four_billion_ranks_is_exact() {
     }
 }
 
-/// Counts the first writes of a workload by page.
-fn write_counts(workload: &mut impl PageWorkload, pages: u32, draws: usize) -> Vec<u64> {
+/// Counts the updates of a database by page.
+fn update_counts(pattern: Pattern, pages: u32, updates: u32) -> Vec<u64> {
+    let settings = Database {
+        pages,
+        pattern,
+        write_pages: 1,
+    };
+    let mut updating = DatabaseWorkload::new(settings, namespace(), 5);
+    while !updating.is_loaded() {
+        updating.next();
+    }
     let mut counts = vec![0; pages as usize];
-    let mut batch = Batch::default();
-    let mut written = 0;
-    while written < draws {
-        workload.batch(&mut batch);
-        for &page in batch.writes() {
-            counts[page as usize] += 1;
+    for _ in 0..updates {
+        match updating.next() {
+            Operation::Overwrite {
+                offset, pages: 1, ..
+            } => counts[offset as usize] += 1,
+            other => panic!("{other:?}"),
         }
-        written += batch.writes().len();
     }
     counts
 }
@@ -127,116 +132,42 @@ fn write_counts(workload: &mut impl PageWorkload, pages: u32, draws: usize) -> V
 fn page_patterns_have_the_expected_frequencies() {
     let pages = 1000;
     let flat = vec![1.0 / f64::from(pages); pages as usize];
-    let counts = write_counts(&mut Uniform::new(0..pages, 5), pages, 500_000);
+    let counts = update_counts(Pattern::Uniform, pages, 500_000);
     assert!(is_by_chance(chi_squared(&counts, &flat)));
 
-    let mut zipfian = Zipfian::new(0..pages, 0.9, 5);
-    let counts = write_counts(&mut zipfian, pages, 500_000);
-    let places = Scattered::new(0..pages);
+    let counts = update_counts(Pattern::Zipf { exponent: 0.9 }, pages, 500_000);
+    let places = Scattered::new(pages);
     let by_rank: Vec<u64> = (0..pages)
         .map(|rank| counts[places.page(rank) as usize])
         .collect();
     let exact = zipf_probabilities(pages, 0.9);
     assert!(is_by_chance(chi_squared(&by_rank, &exact)));
 
-    for streams in [None, Some((1, 0))] {
-        let mut hot_cold = HotCold::new(0..pages, 0.2, 0.8, streams, 5);
-        let counts = write_counts(&mut hot_cold, pages, 500_000);
-        let exact: Vec<f64> = (0..pages)
-            .map(|page| if page < 200 { 0.8 / 200.0 } else { 0.2 / 800.0 })
-            .collect();
-        assert!(is_by_chance(chi_squared(&counts, &exact)), "{streams:?}");
-    }
+    let hot_cold = Pattern::HotCold {
+        hot_share: 0.2,
+        hot_traffic: 0.8,
+    };
+    let counts = update_counts(hot_cold, pages, 500_000);
+    let exact: Vec<f64> = (0..pages)
+        .map(|page| if page < 200 { 0.8 / 200.0 } else { 0.2 / 800.0 })
+        .collect();
+    assert!(is_by_chance(chi_squared(&counts, &exact)));
 
-    let counts = write_counts(&mut Sequential::new(100..300), pages, 6400);
-    assert!(counts[100..300].iter().all(|&count| count == 32));
-}
-
-#[test]
-fn hot_and_cold_streams_are_separate() {
-    let mut workload = HotCold::new(0..1000, 0.1, 0.9, Some((2, 1)), 5);
-    let mut batch = Batch::default();
-    for _ in 0..1000 {
-        workload.batch(&mut batch);
-        let hot = batch.stream == 2;
-        assert!(batch.writes().iter().all(|&page| (page < 100) == hot));
-    }
+    let counts = update_counts(Pattern::Sequential, 200, 6400);
+    assert!(counts.iter().all(|&count| count == 32));
 }
 
 proptest! {
     #[test]
-    fn each_rank_has_its_own_page(first in 0..1000u32, pages in 1..3000u32) {
-        let places = Scattered::new(first..first + pages);
+    fn each_rank_has_its_own_page(pages in 1..3000u32) {
+        let places = Scattered::new(pages);
         let mut seen = vec![false; pages as usize];
         for rank in 0..pages {
-            let page = (places.page(rank) - first) as usize;
+            let page = places.page(rank) as usize;
             prop_assert!(!seen[page]);
             seen[page] = true;
         }
     }
-
-    /// Following the batches in order with a plain set of pages: only pages in use are trimmed, and
-    /// none is written after its trim in the same batch.
-    #[test]
-    fn trims_hit_pages_in_use(
-        pages in 1..200u32, share in 0.0..0.49f64, all: bool, seed: u64,
-    ) {
-        let mut workload = UniformTrim::new(pages, share, all, seed).unwrap();
-        let mut in_use = vec![all; pages as usize];
-        let mut batch = Batch::default();
-        for _ in 0..50 {
-            workload.batch(&mut batch);
-            prop_assert!(batch.writes().len() + batch.discards().len() > 0);
-            for &page in batch.writes() {
-                in_use[page as usize] = true;
-            }
-            for &page in batch.discards() {
-                prop_assert!(std::mem::replace(&mut in_use[page as usize], false));
-            }
-            let count = in_use.iter().filter(|&&used| used).count();
-            prop_assert_eq!(count, workload.in_use_pages() as usize);
-        }
-    }
-}
-
-#[test]
-fn trims_leave_the_share_in_use_of_the_paper() {
-    for share in [0.0, 0.1, 0.2, 0.3, 0.4] {
-        let pages = 1 << 16;
-        let mut workload = UniformTrim::new(pages, share, true, 9).unwrap();
-        let mut batch = Batch::default();
-        let (mut writes, mut trims, mut in_use) = (0, 0, Vec::new());
-        for turn in 0..60_000 {
-            workload.batch(&mut batch);
-            writes += batch.writes().len();
-            trims += batch.discards().len();
-            if turn > 30_000 {
-                in_use.push(f64::from(workload.in_use_pages()) / f64::from(pages));
-            }
-        }
-        #[allow(clippy::cast_precision_loss)]
-        let measured = trims as f64 / (writes + trims) as f64;
-        assert!((measured - share).abs() < 0.002, "{share} {measured}");
-        #[allow(clippy::cast_precision_loss)]
-        let mean = in_use.iter().sum::<f64>() / in_use.len() as f64;
-        let paper = (1.0 - 2.0 * share) / (1.0 - share);
-        assert!((mean - paper).abs() < 0.003, "{share} {mean} {paper}");
-    }
-    for share in [-0.1, 0.5, f64::NAN] {
-        assert!(UniformTrim::new(10, share, true, 1).is_err());
-    }
-}
-
-#[test]
-fn run_writes_the_requested_pages() {
-    let geometry = Geometry::new(1 << 14, 0.25, 64, 4096).unwrap();
-    let mut ftl = Ftl::new(Settings::new(geometry), PowerOn::Filled, Timeless).unwrap();
-    let mut workload = UniformTrim::new(1 << 14, 0.2, true, 4).unwrap();
-    let written = run(&mut ftl, &mut workload, 100_000);
-    assert_eq!(ftl.counters().host_pages, written);
-    assert!((100_000..100_000 + BATCH as u64).contains(&written));
-    assert_eq!(ftl.mapped_pages(), u64::from(workload.in_use_pages()));
-    assert_eq!(ftl.check(), Ok(()));
 }
 
 /// Tracks a workload's files, and panics on impossible operations.

@@ -1,4 +1,4 @@
-//! Zipf's distribution, sampled exactly in constant time.
+//! Zipf's distribution, sampled exactly in constant time, and pages for its ranks.
 
 use crate::random::Random;
 
@@ -110,6 +110,43 @@ impl Zipf {
     fn weight(&self, rank: u32, first: u32) -> u64 {
         of_2_64((f64::from(rank) / f64::from(first)).powf(-self.exponent))
     }
+}
+
+/// Maps ranks to pages so that frequent pages are scattered.
+#[derive(Debug, Clone)]
+pub struct Scattered {
+    pages: u64,
+    step: u64,
+}
+
+impl Scattered {
+    /// Creates the mapping for a number of pages (above 0).
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // a share of a u32
+    pub fn new(pages: u32) -> Self {
+        let pages = u64::from(pages);
+        // Golden-section steps that are coprime to the number of pages visit each page once.
+        let mut step = ((pages as f64 * 0.618_033_988_749_894_9) as u64).max(1);
+        while divisor(step, pages) > 1 {
+            step += 1;
+        }
+        Self { pages, step }
+    }
+
+    /// The page of a rank (from 0, below the number of pages); different ranks have different
+    /// pages.
+    #[allow(clippy::cast_possible_truncation)] // below the number of pages
+    #[inline]
+    pub fn page(&self, rank: u32) -> u32 {
+        (u64::from(rank) * self.step % self.pages) as u32
+    }
+}
+
+fn divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { divisor(b, a % b) }
 }
 
 /// Splits random bits into a number below `bound` and a fraction scaled to 2^64.

@@ -1,6 +1,6 @@
 //! Parsing and display of policies, states and rhythms.
 
-use flash::ftl::{Collection, PowerOn};
+use flash::ftl::Collection;
 use flash::scenario::History;
 use flash::workload::rhythm::Rhythm;
 use proptest::prelude::*;
@@ -30,13 +30,6 @@ fn policies_round_trip() {
 
 #[test]
 fn states_of_drives() {
-    assert_eq!("aged:3".parse(), Ok(PowerOn::Aged { passes: 3 }));
-    for power_on in [PowerOn::Empty, PowerOn::Filled, PowerOn::Aged { passes: 2 }] {
-        assert_eq!(power_on.to_string().parse(), Ok(power_on));
-    }
-    for text in ["aged:0", "old", ""] {
-        assert!(text.parse::<PowerOn>().is_err(), "{text}");
-    }
     assert_eq!("used:2".parse(), Ok(History::Used { passes: 2 }));
     assert_eq!("new".parse(), Ok(History::Discarded));
     assert!("used".parse::<History>().is_err());
@@ -55,7 +48,7 @@ fn rhythms() {
 proptest! {
     #[test]
     fn nothing_panics(text in "\\PC*|[a-z]{0,8}[:@ /,0-9.%]{0,12}") {
-        let _ = (text.parse::<Collection>(), text.parse::<PowerOn>());
+        let _ = text.parse::<Collection>();
         let _ = (text.parse::<Rhythm>(), text.parse::<History>());
     }
 }

@@ -1,14 +1,20 @@
 //! Write amplification of the page-mapped drive compared with published closed forms: each value in
 //! the tables below was also found by an independent simulation.
 //!
-//! Expected values are literal figures here; `theory` has its own tests against the same tables.
+//! - Desnoyers 2012, "Analytic modeling of SSD write performance", SYSTOR: FIFO and greedy; 2014,
+//!   "Analytic models of SSD write performance", ACM Transactions on Storage 10(2): hot and cold
+//!   pages.
+//! - Van Houdt 2013, "A mean field model for a class of garbage collection algorithms in flash-based
+//!   solid state drives", SIGMETRICS: the best of several blocks.
+//! - Frankie, Hughes, Kreutz-Delgado 2012, "A mathematical model of the trim command in NAND-flash
+//!   SSDs", ACM Southeast: trims.
+//!
 //! The tolerance of 0.5 % applies to drives with some thousand blocks: pages in half-written blocks
 //! are not accounted for by either side.
 
+use crate::pages::{HotCold, PageWorkload, Uniform, UniformTrim, run};
 use flash::ftl::{Collection, Ftl, PowerOn, Settings, Timeless};
 use flash::geometry::Geometry;
-use flash::workload::pages::{HotCold, Uniform, UniformTrim};
-use flash::workload::{PageWorkload, run};
 
 const TOLERANCE: f64 = 0.005;
 
@@ -131,7 +137,7 @@ fn uniform(size: Size, pages_per_block: u32, collection: Collection, expected: &
     for &(op, expected) in expected {
         let pages = size.pages(pages_per_block);
         let settings = settings(pages, op, pages_per_block, collection);
-        let found = simulate(size, settings, &mut Uniform::new(0..pages, 1));
+        let found = simulate(size, settings, &mut Uniform::new(pages));
         table.compare(
             &format!("{collection:?}, {op}, {pages_per_block} pages"),
             found,
@@ -174,7 +180,7 @@ fn trimmed(size: Size, collection: Collection) {
     for (share, by_greedy, by_fifo) in TRIMMED {
         let pages = size.pages(256);
         let settings = settings(pages, 0.15, 256, collection);
-        let mut workload = UniformTrim::new(pages, share, true, 1).expect("a share");
+        let mut workload = UniformTrim::new(pages, share);
         let found = simulate(size, settings, &mut workload);
         let expected = if collection == Collection::Fifo {
             by_fifo
@@ -198,7 +204,7 @@ fn mixed(size: Size) {
     for (share, expected, _) in HOT_AND_COLD {
         let pages = size.pages(128);
         let settings = settings(pages, 0.25, 128, Collection::Fifo);
-        let mut workload = HotCold::new(0..pages, share, 1.0 - share, None, 1);
+        let mut workload = HotCold::new(pages, share, 1.0 - share);
         let found = simulate(size, settings, &mut workload);
         table.compare(&format!("mixed, {share} hot"), found, expected);
     }
@@ -222,7 +228,7 @@ fn separated(size: Size) {
                 separate_moved: false,
                 ..Settings::new(geometry)
             };
-            simulate(size, settings, &mut Uniform::new(0..own, 1))
+            simulate(size, settings, &mut Uniform::new(own))
         };
         let found = (1.0 - hot) * class(hot) + hot * class(1.0 - hot);
         table.compare(&format!("separated, {hot} hot"), found, expected);

@@ -107,7 +107,8 @@ struct Unmount<'p>(&'p str);
 
 impl Drop for Unmount<'_> {
     fn drop(&mut self) {
-        run("umount", &[self.0]);
+        // A child that another test has just forked holds its files until it executes a program.
+        run("umount", &["--lazy", self.0]);
     }
 }
 

@@ -433,7 +433,7 @@ fn folders_of_other_tools_results_are_compared() {
             let times: Vec<f64> = (0..10)
                 .map(|run| factor * (1.0 + 0.001 * f64::from(run) + 0.0001 * f64::from(trial)))
                 .collect();
-            let results = serde_json::json!({"results": [{"command": "reindex", "times": times}]});
+            let results = serde_json::json!({"results": [{"command": "reindex", "mean": factor, "times": times}]});
             fs::write(set.join(format!("{trial}.json")), results.to_string()).unwrap();
         }
         set.display().to_string()

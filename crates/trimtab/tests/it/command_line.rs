@@ -352,7 +352,7 @@ fn explain_options_are_grouped_under_headings() {
     let (files, servers) = (at("\nFiles:\n"), at("\nServers:\n"));
     let (output, end) = (at("\nOutput:\n"), at("\nGlobal options:\n"));
     assert!(at("\nExamples:\n") < files);
-    for option in ["--select <", "--save <", "--seed <", "--all\n"] {
+    for option in ["--select <", "--seed <", "--all\n"] {
         assert!(at(option) < files, "{option}");
     }
     for option in ["--column <", "--data-tz <"] {

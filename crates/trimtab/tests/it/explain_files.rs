@@ -166,36 +166,40 @@ fn an_iostat_log_of_quiet_disks_has_no_findings() {
     assert_eq!(document["result"]["disk_logs"][0]["moved"], "nothing");
 }
 
+/// As sar keeps them: a file for each day.
 #[test]
-fn a_store_returns_the_saved_series() {
+fn files_that_follow_each_other_are_one_history() {
     let directory = tempfile::tempdir().unwrap();
     let source = sawtooth(directory.path());
-    let store = directory.path().join("kept.trimtab");
     let args = ["--jobs", "none", "--format", "json", "--better", "higher"];
-    let save = ["--save", store.to_str().unwrap()];
-    let first = json(&explain(&source, &[&args[..], &save].concat()));
-    // Saving the same data again changes nothing.
-    let again = json(&explain(&source, &[&args[..], &save].concat()));
-    let kept = json(&explain(&store, &args));
-    for document in [&again, &kept] {
-        assert_eq!(document["result"]["series"], first["result"]["series"]);
-    }
-    assert_eq!(first["result"]["series"][0]["samples"], 365);
-    // A file that is not a trimtab store is not modified.
-    let other = write(
-        directory.path(),
-        "other",
-        "SQLite format 3\0 and something else",
-    );
-    let output = explain(
-        &source,
-        &["--jobs", "none", "--save", other.to_str().unwrap()],
-    );
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert_eq!(
-        std::fs::read_to_string(other).unwrap(),
-        "SQLite format 3\0 and something else"
-    );
+    let whole = json(&explain(&source, &args));
+    let text = std::fs::read_to_string(&source).unwrap();
+    let (head, rows) = text.split_once('\n').unwrap();
+    let rows: Vec<&str> = rows.lines().collect();
+    let mut parts: Vec<PathBuf> = rows
+        .chunks(30)
+        .enumerate()
+        .map(|(number, rows)| {
+            let text = format!("{head}\n{}\n", rows.join("\n"));
+            write(directory.path(), &format!("part{number:02}.csv"), &text)
+        })
+        .collect();
+    // As a shell's pattern gives them, or in another order.
+    parts.rotate_left(5);
+    let more: Vec<&str> = parts[1..]
+        .iter()
+        .map(|part| part.to_str().unwrap())
+        .collect();
+    let joined = json(&explain(&parts[0], &[&more[..], &args].concat()));
+    let without_source = |document: &Value| {
+        let mut series = document["result"]["series"].clone();
+        for one in series.as_array_mut().unwrap() {
+            one.as_object_mut().unwrap().remove("source");
+        }
+        series
+    };
+    assert_eq!(without_source(&joined), without_source(&whole));
+    assert_eq!(whole["result"]["series"][0]["samples"], 365);
 }
 
 /// Encodes a BSON document (bsonspec.org) from encoded elements.
@@ -334,23 +338,4 @@ fn long_gaps_are_noted_in_every_format() {
     assert_eq!(document["result"]["series"][0]["notes"][0], note);
     let page = stdout(&explain(&gappy, &["--jobs", "none", "--format", "html"]));
     assert!(page.contains(note));
-    // A gap may be filled later, so the store does not keep the note.
-    let store = directory.path().join("h.db");
-    explain(
-        &gappy,
-        &["--jobs", "none", "--save", store.to_str().unwrap()],
-    );
-    explain(
-        &source,
-        &["--jobs", "none", "--save", store.to_str().unwrap()],
-    );
-    let whole = json(&explain(&store, &["--jobs", "none", "--format", "json"]));
-    for series in whole["result"]["series"].as_array().unwrap() {
-        let gaps = series["source"].as_str().unwrap().contains("gaps.csv");
-        assert_eq!(
-            series["notes"].as_array().unwrap().len(),
-            usize::from(gaps),
-            "{series}"
-        );
-    }
 }

@@ -130,7 +130,6 @@ fn what_is_no_file_is_refused_where_a_file_is_wanted() {
             &["bench", "compare", name, name],
             &["check", "--cluster", URL, "--ca-file", name],
             &["check", "--cluster", URL, "--credentials-file", name],
-            &["explain", &inputs.csv, "--jobs", "none", "--save", name],
             &[
                 "livefix", "install", "--config", config, "--home", home, "--jar", name,
             ],

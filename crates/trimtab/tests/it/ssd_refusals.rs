@@ -3,100 +3,37 @@
 use crate::ssd::ssd;
 use crate::support::{stderr, stdout};
 
-/// Bare drives: arguments, and a part of the expected error.
-const BARE: &[(&[&str], &str)] = &[
-    (&["run", "--logical-pages", "0"], "number of pages"),
+/// Values: arguments, and a part of the expected error.
+const VALUES: &[(&[&str], &str)] = &[
+    (&["run", "--simulated-pages", "0"], "number of pages"),
+    (&["run", "--op", "7"], "7%"),
+    (&["run", "--op", "0"], "above 0"),
+    (&["run", "--policy", "lru"], "greedy, fifo"),
+    (&["run", "--policy", "d-choices:0"], "d-choices:D"),
+    (&["run", "--pages-per-block", "0"], "pages-per-block"),
+    (&["run", "--pages-per-block", "70000"], "pages-per-block"),
+    (&["run", "--page-bytes", "16B"], "512 bytes"),
     (
-        &["run", "--logical-pages", "5000000000"],
-        "1 to 4,294,967,294",
-    ),
-    (&["run", "--logical-pages", "4000000000"], "memory"),
-    (&["run", "--logical-pages", "1000", "--op", "7"], "7%"),
-    (&["run", "--logical-pages", "1000", "--op", "0"], "above 0"),
-    (
-        &["run", "--logical-pages", "1000", "--policy", "lru"],
-        "greedy, fifo",
-    ),
-    (
-        &["run", "--logical-pages", "1000", "--policy", "d-choices:0"],
-        "d-choices:D",
-    ),
-    (
-        &["run", "--logical-pages", "1000", "--pages-per-block", "0"],
-        "pages-per-block",
-    ),
-    (
-        &[
-            "run",
-            "--logical-pages",
-            "1000",
-            "--pages-per-block",
-            "70000",
-        ],
-        "pages-per-block",
-    ),
-    (
-        &["run", "--logical-pages", "1000", "--trim-share", "0.5"],
-        "no page remains in use",
-    ),
-    (
-        &[
-            "run",
-            "--logical-pages",
-            "1000",
-            "--trim-share",
-            "0.1",
-            "--workload",
-            "zipf:1",
-        ],
-        "uniform",
-    ),
-    (&["run", "--logical-pages", "1000", "--streams"], "hot-cold"),
-    (
-        &["run", "--logical-pages", "1000", "--workload", "lucene"],
-        "files",
-    ),
-    (
-        &["run", "--logical-pages", "1000", "--fill", "50%"],
-        "--fill",
-    ),
-    (&["run", "--logical-pages", "1000", "--days", "5"], "--days"),
-    (
-        &["run", "--logical-pages", "1000", "--capacity", "1TB"],
-        "cannot be used with",
-    ),
-    (
-        &["run", "--logical-pages", "3", "--workload", "hot-cold:1/99"],
-        "divided",
-    ),
-    (
-        &["run", "--logical-pages", "1000", "--page-bytes", "16B"],
-        "512 bytes",
-    ),
-    (&["run", "--logical-pages", "1000", "--root", "/"], "--root"),
-    (
-        &["run", "--logical-pages", "1Ki", "--op", "-5%"],
+        &["run", "--op", "-5%"],
         "expected a share such as 7% or 0.07, found \"-5%\"",
     ),
     (
-        &["run", "--logical-pages", "1Ki", "--seed", "abc"],
+        &["run", "--seed", "abc"],
         "expected a count such as 25000, 25,000, 25k or 1M, found \"abc\"",
     ),
     (
-        &["run", "--logical-pages", "1Ki", "--pages-per-block", "1M"],
+        &["run", "--pages-per-block", "1M"],
         "expected 1 to 65535 pages such as 256 or 16Ki, found \"1M\"",
     ),
+    (&["run", "--root", "/"], "--from-host"),
+    (&["run", "--bundle", "x"], "--from-host"),
     (
-        &["run", "--logical-pages", "4294967294"],
-        "expected fewer than 16777216 of 256 pages",
-    ),
-    (
-        &["run", "--logical-pages", "1000", "--bundle", "x"],
-        "--bundle",
+        &["run", "--logical-pages", "1M"],
+        "unexpected argument '--logical-pages'",
     ),
 ];
 
-/// Scenarios: drives with a filesystem.
+/// Scenarios.
 const DAYS: &[(&[&str], &str)] = &[
     (&["run"], "--capacity"),
     (&["run", "--capacity", "1TB"], "--writes-per-day"),
@@ -137,25 +74,29 @@ const DAYS: &[(&[&str], &str)] = &[
         &[
             "run",
             "--capacity",
-            "1TB",
+            "100TB",
             "--writes-per-day",
-            "1GB",
-            "--trim-share",
-            "0.1",
+            "1TB",
+            "--simulated-pages",
+            "4000000000",
         ],
-        "--trim",
+        "expected fewer than 65536 of 42949 pages",
     ),
     (
         &[
             "run",
             "--capacity",
-            "1TB",
+            "70TB",
+            "--drives",
+            "1000",
             "--writes-per-day",
-            "1GB",
-            "--passes",
-            "3",
+            "1TB",
+            "--simulated-pages",
+            "4000000000",
+            "--op",
+            "1%",
         ],
-        "--passes",
+        "memory",
     ),
     (
         &[
@@ -232,14 +173,6 @@ const DAYS: &[(&[&str], &str)] = &[
 /// Other commands.
 const OTHERS: &[(&[&str], &str)] = &[
     (
-        &["sweep", "--logical-pages", "1000", "--trim", "weekly"],
-        "cannot be used with",
-    ),
-    (
-        &["sweep", "--capacity", "1TB", "--trim-share", "0.1"],
-        "--trim",
-    ),
-    (
         &[
             "sweep",
             "--capacity",
@@ -257,7 +190,7 @@ const OTHERS: &[(&[&str], &str)] = &[
 
 #[test]
 fn invalid_arguments_are_refused_with_a_hint() {
-    for (args, expected) in [BARE, DAYS, OTHERS].concat() {
+    for (args, expected) in [VALUES, DAYS, OTHERS].concat() {
         let output = ssd(args);
         assert_eq!(
             output.status.code(),

@@ -62,22 +62,25 @@ fn requested_reads_are_reported() {
 
 #[test]
 fn spare_area_rounded_to_whole_blocks_is_reported() {
-    let args = ["run", "--logical-pages", "10Ki"];
-    let text = single_line(&stdout(&ssd(&args)));
+    let small = [
+        "--capacity",
+        "10GB",
+        "--writes-per-day",
+        "10GB",
+        "--simulated-pages",
+        "64Ki",
+        "--days",
+        "7",
+    ];
+    let text = single_line(&stdout(&ssd(&[&["run", "--alone"][..], &small].concat())));
     assert!(
-        text.contains("with 7.5 % spare (7 % asked: whole blocks), 256 pages a block"),
+        text.contains("with 7.1 % spare (7 % asked: whole blocks), 62 % full"),
         "{text}"
     );
-    let args = ["run", "--logical-pages", "1Ki", "--op", "0.01%"];
+    let args = [&["sweep", "--op", "7%,25%"][..], &small].concat();
     let text = single_line(&stdout(&ssd(&args)));
     assert!(
-        text.contains("with 25 % spare (0.01 % asked: whole blocks)"),
-        "{text}"
-    );
-    let args = ["sweep", "--logical-pages", "10Ki", "--op", "7%,25%"];
-    let text = single_line(&stdout(&ssd(&args)));
-    assert!(
-        text.contains("note 7.5 % spare (7 % asked: whole blocks)"),
+        text.contains("note 7.1 % spare (7 % asked: whole blocks)"),
         "{text}"
     );
     assert!(!text.contains("25 % asked"), "{text}");
@@ -89,23 +92,6 @@ fn spare_area_rounded_to_whole_blocks_is_reported() {
         text.contains("65,536 simulated pages, 3 to a block, stand for"),
         "{text}"
     );
-}
-
-#[test]
-fn theory_is_shown_only_for_the_steady_state() {
-    let args = |more: &[&'static str]| [&["run", "--logical-pages", "200Ki"][..], more].concat();
-    let young = args(&["--power-on", "empty", "--warm-up", "1"]);
-    let text = single_line(&stdout(&ssd(&young)));
-    assert!(
-        text.contains("theory left out: it is for the steady state"),
-        "{text}"
-    );
-    assert!(text.contains("after 1 drive write of warm-up") && !text.contains("in the long run"));
-    let document = json(&ssd(&[&young[..], &["--format", "json"]].concat()));
-    assert!(document["result"]["theory"].is_null());
-    assert!(document["result"]["no_theory"].is_string());
-    let single = single_line(&stdout(&ssd(&args(&["--pages-per-block", "1"]))));
-    assert!(single.contains("1 page a block") && single.contains("from 8 pages a block on"));
 }
 
 #[test]

@@ -9,17 +9,18 @@ use std::time::Duration;
 
 #[test]
 fn a_sweep_is_a_table() {
-    let args = [
-        "sweep",
-        "--logical-pages",
-        "64Ki",
-        "--pages-per-block",
-        "32",
-        "--op",
-        "15%,25%,28%",
-        "--policy",
-        "greedy,fifo",
+    let common = [
+        "--capacity",
+        "1TB",
+        "--writes-per-day",
+        "250GB",
+        "--simulated-pages",
+        "32Ki",
+        "--days",
+        "14",
     ];
+    let lists = ["sweep", "--op", "7%,15%,28%", "--trim", "weekly,daily"];
+    let args = [&lists[..], &common].concat();
     let text = stdout(&ssd(&args));
     assert_fits_80_columns(&text);
     insta::with_settings!({snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true}, {
@@ -31,23 +32,12 @@ fn a_sweep_is_a_table() {
     let rows = document["result"]["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 6);
     assert_eq!(
-        (rows[0]["policy"].as_str(), rows[1]["policy"].as_str()),
-        (Some("greedy"), Some("fifo"))
+        (rows[0]["trim"].as_str(), rows[1]["trim"].as_str()),
+        (Some("weekly"), Some("daily"))
     );
     // Equal to a single run with the same settings.
-    let single = json(&ssd(&[
-        "run",
-        "--logical-pages",
-        "64Ki",
-        "--pages-per-block",
-        "32",
-        "--op",
-        "25%",
-        "--policy",
-        "fifo",
-        "--format",
-        "json",
-    ]));
+    let one = ["run", "--alone", "--op", "15%", "--trim", "daily"];
+    let single = json(&ssd(&[&one[..], &common, &["--format", "json"]].concat()));
     assert_eq!(
         rows[3]["write_amplification"],
         single["result"]["write_amplification"]
@@ -168,7 +158,8 @@ fn help_has_examples() {
 #[test]
 fn sigint_ends_a_run() {
     let mut child = trimtab()
-        .args(["ssd", "run", "--logical-pages", "1M", "--passes", "100000"])
+        .args(["ssd", "run", "--capacity", "1TB", "--days", "3660"])
+        .args(["--writes-per-day", "100TB", "--simulated-pages", "1Mi"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -1,7 +1,6 @@
 //! Results and pages of `trimtab ssd`.
 
 mod counters;
-mod drive;
 mod figures;
 mod five_pages;
 mod scenario;
@@ -14,12 +13,11 @@ mod ten_runs;
 mod words;
 
 pub use counters::DriveCounters;
-pub use drive::DriveAnswer;
 pub(crate) use figures::SCENARIO_LABEL;
 pub use five_pages::FivePages;
 pub use scenario::{ScenarioResult, load_words};
 pub use scenario_rows::{PointRow, ScenarioAnswer, Summary};
 pub use schedules::Schedules;
 pub use sweep::{SweepAnswer, sweep};
-pub use sweep_row::{SweepRow, bare_words};
+pub use sweep_row::SweepRow;
 pub use ten_runs::TenRuns;

@@ -4,7 +4,7 @@
 use super::figures::{SCENARIO_LABEL, amplification, rate};
 use super::scenario::cell_names;
 use super::sweep_axes::{Axis, SETTINGS, Setting, axes, words};
-use super::sweep_row::{BARE_CELLS, SweepRow};
+use super::sweep_row::SweepRow;
 use super::words::{is_as_asked, spare};
 use crate::views::phrases::words_if;
 use page::chart::{self, Curve, HeatCell, HeatGrid, HeatPanel, LineChart, Scale};
@@ -13,7 +13,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashSet;
 use units::count::grouped_usize;
-use units::number;
 
 /// Result of a sweep.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -33,33 +32,25 @@ pub struct SweepAnswer {
     /// Description of the best and the worst combination.
     #[serde(skip)]
     extremes: String,
-    #[serde(skip)]
-    is_bare: bool,
     /// Column names of [`SweepRow::cells`].
     #[serde(skip)]
     cell_names: Vec<&'static str>,
 }
 
 impl SweepAnswer {
-    /// Builds a result for bare drives, or for drives below a filesystem with or without reads.
-    /// `load` describes the workload and the drives.
-    pub fn new(load: &str, rows: Vec<SweepRow>, is_bare: bool, reads: bool) -> Self {
+    /// Builds a result, with or without reads. `load` describes the workload and the drives.
+    pub fn new(load: &str, rows: Vec<SweepRow>, reads: bool) -> Self {
         let (axes, common) = axes(&rows);
         let common = [vec![load.to_owned()], common].concat().join(", ");
         let extremes = extremes(&rows, &axes);
         Self {
             kind: "sweep",
-            label: if is_bare { "simulated" } else { SCENARIO_LABEL },
+            label: SCENARIO_LABEL,
             sentence: format!("{common}. {extremes}"),
             rows,
             common,
             extremes,
-            is_bare,
-            cell_names: if is_bare {
-                BARE_CELLS.to_vec()
-            } else {
-                cell_names(reads).to_vec()
-            },
+            cell_names: cell_names(reads).to_vec(),
         }
     }
 }
@@ -96,12 +87,8 @@ const CURVE_MIN: usize = 3;
 /// one is enough.
 pub fn sweep(answer: &SweepAnswer, brief: bool) -> Page {
     let (axes, _) = axes(&answer.rows);
-    let mut about = vec![answer.common.clone()];
-    if !answer.is_bare {
-        about.push(answer.label.to_owned());
-    }
     let mut page = Page {
-        about,
+        about: vec![answer.common.clone(), answer.label.to_owned()],
         cautions: failures(answer, &axes),
         ..Page::new("Which settings are enough", &answer.extremes)
     };
@@ -186,28 +173,18 @@ fn table(answer: &SweepAnswer, axes: &[Axis], rows_max: usize) -> Table {
 
 /// Builds the chart of write amplification over the only setting that varies.
 fn curve(answer: &SweepAnswer, axis: &Axis) -> LineChart {
-    let at = |row: &SweepRow| axis.setting.share.and_then(|share| share(row));
-    let points = |of: fn(&SweepRow) -> Option<f64>| {
-        let rows = answer.rows.iter();
-        let mut points: Vec<(f64, f64)> = rows
-            .filter_map(|row| Some((at(row)? * 100.0, of(row)?)))
-            .collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        points
-    };
-    let mut curves = vec![Curve::line(
-        "simulated",
-        points(|row| row.write_amplification),
-    )];
-    if answer.is_bare {
-        curves.push(Curve::dots("theory", points(|row| row.theory)));
-    }
+    let at = |row: &SweepRow| axis.setting.share.map(|share| share(row));
+    let rows = answer.rows.iter();
+    let mut points: Vec<(f64, f64)> = rows
+        .filter_map(|row| Some((at(row)? * 100.0, row.write_amplification?)))
+        .collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
     LineChart {
         title: TITLE.to_owned(),
         x: chart::Axis::new(format!("{}, %", axis.setting.name), Scale::Number),
         y_label: TITLE.to_lowercase(),
         y_from: Some(1.0),
-        curves,
+        curves: vec![Curve::line("simulated", points)],
         ..LineChart::default()
     }
 }
@@ -244,18 +221,16 @@ fn grid(answer: &SweepAnswer, axes: &[Axis]) -> HeatGrid {
         });
         let line = down.map_or(Some(0), |axis| axis.place(row));
         if let (Some(line), Some(right)) = (line, columns.place(row)) {
-            panels[index].cells[line][right] = cell(answer, row);
+            panels[index].cells[line][right] = cell(row);
         }
     }
-    let below = if answer.is_bare {
-        "the closed form"
-    } else {
-        "the mean sustained write throughput"
-    };
     let scale = words_if(panels.len() > 1, " (same scale in every grid)");
     HeatGrid {
         title: TITLE.to_owned(),
-        legend: format!("Darker means higher write amplification{scale}; below it, {below}."),
+        legend: format!(
+            "Darker means higher write amplification{scale}; below it, the mean sustained write \
+             throughput."
+        ),
         columns_name: columns.setting.name.to_owned(),
         columns: columns.values.clone(),
         rows_name: down.map_or("", |axis| axis.setting.name).to_owned(),
@@ -266,17 +241,12 @@ fn grid(answer: &SweepAnswer, axes: &[Axis]) -> HeatGrid {
     }
 }
 
-fn cell(answer: &SweepAnswer, row: &SweepRow) -> Option<HeatCell> {
-    let sustained = || row.summary.as_ref()?.mean.sustained_mb_s;
-    let below = if answer.is_bare {
-        row.theory
-            .map(|theory| format!("theory {}", number(theory)))
-    } else {
-        sustained().map(rate)
-    };
+fn cell(row: &SweepRow) -> Option<HeatCell> {
+    let summary = row.summary.as_ref();
+    let sustained = summary.and_then(|summary| summary.mean.sustained_mb_s);
     Some(HeatCell {
         value: row.write_amplification?,
-        below: below.unwrap_or_default(),
+        below: sustained.map(rate).unwrap_or_default(),
     })
 }
 
@@ -285,6 +255,7 @@ mod tests {
     use super::super::sweep_row::tests::row;
     use super::*;
     use page::{Block, Terminal};
+    use units::number;
 
     fn text(answer: &SweepAnswer) -> String {
         page::terminal(&sweep(answer, true), &Terminal::default())
@@ -300,7 +271,7 @@ mod tests {
                 }
             }
         }
-        SweepAnswer::new("A host", rows, false, false)
+        SweepAnswer::new("A host", rows, false)
     }
 
     #[test]
@@ -310,14 +281,14 @@ mod tests {
             row(0.28, 0.5, "weekly", Some(2.79)),
             row(0.28, 0.5, "daily", None),
         ];
-        let answer = SweepAnswer::new("A host", rows, false, false);
+        let answer = SweepAnswer::new("A host", rows, false);
         assert_eq!(
             answer.sentence,
             "A host, 50 % full, greedy collection. Of 3 settings, the best has a write amplification \
              of 2.8 with 28 % spare, trimmed weekly; the worst of 8.1 with 7 % spare, trimmed weekly."
         );
         let none = vec![row(0.07, 0.5, "weekly", None)];
-        let answer = SweepAnswer::new("A host", none, false, false);
+        let answer = SweepAnswer::new("A host", none, false);
         assert!(answer.sentence.ends_with("Nothing was written."));
     }
 
@@ -361,7 +332,7 @@ mod tests {
             policy: policy.to_owned(),
             ..row(op, fill, trim, Some(2.0))
         });
-        let text = text(&SweepAnswer::new("A host", rows.into(), false, false));
+        let text = text(&SweepAnswer::new("A host", rows.into(), false));
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
@@ -379,18 +350,13 @@ mod tests {
 
     #[test]
     fn one_setting_is_a_cell_and_several_spare_areas_are_a_curve() {
-        let one = SweepAnswer::new(
-            "A host",
-            vec![row(0.07, 0.5, "weekly", Some(2.0))],
-            false,
-            false,
-        );
+        let one = SweepAnswer::new("A host", vec![row(0.07, 0.5, "weekly", Some(2.0))], false);
         let (axes_of_one, _) = axes(&one.rows);
         let grid = grid(&one, &axes_of_one);
         assert_eq!((grid.panels.len(), grid.panels[0].cells.len()), (1, 1));
         let rows = [(0.28, 1.5), (0.07, 4.0), (0.15, 2.0)]
             .map(|(op, value)| row(op, 0.5, "weekly", Some(value)));
-        let several = SweepAnswer::new("A host", rows.into(), false, false);
+        let several = SweepAnswer::new("A host", rows.into(), false);
         let page = sweep(&several, true);
         let Block::Lines(chart) = &page.blocks[0] else {
             panic!("{page:?}");
@@ -410,7 +376,7 @@ mod tests {
                 row(f64::from(index) / 1e5, 0.5, "weekly", value)
             })
             .collect();
-        let answer = SweepAnswer::new("A host", rows, false, false);
+        let answer = SweepAnswer::new("A host", rows, false);
         let text = page::html(&sweep(&answer, false));
         assert!(text.len() < 1_000_000, "{}", text.len());
         assert!(text.contains("--format json has all"));

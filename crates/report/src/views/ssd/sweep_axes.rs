@@ -8,10 +8,10 @@ use std::collections::HashSet;
 pub(super) struct Setting {
     /// Column name in tables.
     pub name: &'static str,
-    /// Formats a row's value; empty if it has none.
+    /// Formats a row's value.
     pub of: fn(&SweepRow) -> String,
     /// Returns a row's value as a share, for settings that can be on an axis.
-    pub share: Option<fn(&SweepRow) -> Option<f64>>,
+    pub share: Option<fn(&SweepRow) -> f64>,
     /// Formats the value for a sentence.
     words: fn(&str) -> String,
 }
@@ -22,35 +22,26 @@ fn share(share: f64) -> String {
 }
 
 /// Spare area comes first, so it is horizontal in grids.
-pub(super) static SETTINGS: [Setting; 5] = [
+pub(super) static SETTINGS: [Setting; 4] = [
     Setting {
         name: "spare",
         of: |row| share(row.over_provisioning),
-        share: Some(|row| Some(row.over_provisioning)),
+        share: Some(|row| row.over_provisioning),
         words: |value| format!("{value} spare"),
     },
     Setting {
         name: "fill",
-        of: |row| row.fill.map_or_else(String::new, share),
+        of: |row| share(row.fill),
         share: Some(|row| row.fill),
         words: |value| format!("{value} full"),
     },
     Setting {
         name: "trimmed",
-        of: |row| row.trim.clone().unwrap_or_default(),
+        of: |row| row.trim.clone(),
         share: None,
         words: |value| match value {
             "never" => "never trimmed".to_owned(),
             when => format!("trimmed {when}"),
-        },
-    },
-    Setting {
-        name: "trims",
-        of: |row| row.trim_share.map_or_else(String::new, share),
-        share: Some(|row| row.trim_share),
-        words: |value| match value {
-            "0 %" => "no trims".to_owned(),
-            share => format!("{share} trims"),
         },
     },
     Setting {
@@ -89,7 +80,6 @@ pub(super) fn axes(rows: &[SweepRow]) -> (Vec<Axis>, Vec<String>) {
             .collect();
         match values.as_slice() {
             [] => {}
-            [value] if value.is_empty() => {}
             [value] => common.push((setting.words)(value)),
             _ => differ.push(Axis { setting, values }),
         }

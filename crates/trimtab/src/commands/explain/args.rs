@@ -39,9 +39,9 @@ pub const LONG_ABOUT: &str = "Find what recurs in a time series (since when, and
 )]
 pub struct Explain {
     /// Time series: files (CSV, TSV, JSON lines, the output of iostat, sar, vmstat or sadf -j), `-` (one
-    /// of these from stdin), directories (Rally races, MongoDB diagnostic.data, pt-stalk), stores
-    /// written by --save, or URLs of Prometheus (with --query or --discards), Elasticsearch or
-    /// OpenSearch (with --index)
+    /// of these from stdin), directories (Rally races, MongoDB diagnostic.data, pt-stalk), or URLs of
+    /// Prometheus (with --query or --discards), Elasticsearch or OpenSearch (with --index). Files that
+    /// follow each other, such as sar's of each day, are one history
     #[arg(value_name = "SOURCE", required_unless_present = "schema")]
     pub sources: Vec<String>,
 
@@ -80,10 +80,6 @@ pub struct Explain {
     /// Include only series whose name matches GLOB: `*` matches any characters, `?` one (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub select: Vec<String>,
-
-    /// Append the samples read to STORE, a file that can be used as a SOURCE later
-    #[arg(long, value_name = "STORE")]
-    pub save: Option<PathBuf>,
 
     /// Random seed of the bootstrap; the same seed gives the same result [default: 1]
     #[arg(long, value_name = "N")]

@@ -35,7 +35,7 @@ pub struct Loaded {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source<'a> {
-    /// A file, directory or store.
+    /// A file or directory.
     Path(&'a Path),
     /// A support archive, with the curves in it.
     Archive(&'a Path),
@@ -78,8 +78,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Reads all sources and keeps the series that `--select` matches. If one of several sources fails, it is
-/// skipped. `archive` is the only source, where its jobs were read already.
+/// Reads all sources, keeps the series that `--select` matches, and joins those that follow each other. If one of several
+/// sources fails, it is skipped. `archive` is the only source, where its jobs were read already.
 ///
 /// # Errors
 /// When nothing could be read, or the query options do not fit the sources.
@@ -154,9 +154,8 @@ pub fn load(
     if loaded.reading.series.is_empty() {
         return Err(failed.unwrap_or_else(|| nothing(arguments, &loaded.reading.unselected)));
     }
-    if let Some(path) = &arguments.save {
-        save(path, &loaded.reading)?;
-    }
+    let joined = sources::join_successive(&mut loaded.reading.series);
+    loaded.reading.warnings.extend(joined);
     Ok(loaded)
 }
 
@@ -311,24 +310,6 @@ fn by_label(
     // The line ends with the query, so that a comment at its end does not take the parenthesis.
     let wrapped = |query: &String| format!("{function} by ({label}) ({more}{query}\n)");
     Ok(queries.iter().map(wrapped).collect())
-}
-
-/// Appends to a store, creating it if needed.
-fn save(path: &Path, reading: &Reading) -> Result<(), CommandError> {
-    let done = Store::open(path)
-        .and_then(|mut store| store.append(reading))
-        .map_err(|error| CommandError::because(Kind::Environment, error).at("--save"))
-        .map_err(|error| error.hint("name a store that --save made, or a new file"))?;
-    tracing::info!(
-        "{}: {} new series, {} continued; {} new samples, {} replaced, {} known",
-        path.display(),
-        done.series_new,
-        done.series_continued,
-        done.samples_new,
-        done.samples_replaced,
-        done.samples_known
-    );
-    Ok(())
 }
 
 /// Explains why there are no series although every source could be read.

@@ -17,7 +17,6 @@ pub fn named(arguments: &Explain, config: &ExplainConfig) -> Vec<PathBuf> {
     let options = [
         credentials.or(config.credentials_file.as_ref()),
         access.ca_file.as_ref().or(config.ca_file.as_ref()),
-        arguments.save.as_ref(),
     ];
     sources
         .chain(directories.flat_map(|directory| sources::files_of(&directory)))
@@ -102,7 +101,6 @@ mod tests {
             "--jobs",
             "--log",
             "--events",
-            "--save",
             "--credentials-file",
             "--ca-file",
         ] {

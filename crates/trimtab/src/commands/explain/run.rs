@@ -50,8 +50,6 @@ pub fn run(
         settings.better,
         &mut draw,
     )?;
-    // `--save` may have just created the store.
-    overwrite::refuse(target, arguments.save.iter().cloned())?;
     loaded.note_gaps(&zone.zone);
     if given.reads_host {
         given.logs.append(&mut loaded.logs);

@@ -97,7 +97,7 @@ pub struct Plan {
     pub days: Vec<Day>,
 
     /// Choose --window and --days by the load in this history, higher being busier: a CSV, a log of iostat or
-    /// sar, MongoDB's diagnostic.data, or what `explain --save` wrote
+    /// sar, or MongoDB's diagnostic.data
     #[arg(long, value_name = "FILE", conflicts_with_all = ["peers", "window", "days"])]
     pub load: Option<PathBuf>,
 

@@ -46,7 +46,7 @@ pub fn hours(
     let week = WeekLoad::of(&curves, zone).ok_or_else(|| {
         let message = format!("--load {shown}: expected a day of load with its times, or more, at least every two hours");
         CommandError::input(message)
-            .hint("a week tells the days apart; log with `iostat -xt 60`, or save a history with `trimtab explain --save`")
+            .hint("a week tells the days apart; log with `iostat -xt 60`")
     })?;
     let days: Vec<Weekday> = arguments.days.iter().map(|&day| day.into()).collect();
     let windows: Vec<(u32, QuietWindow)> = HOURS

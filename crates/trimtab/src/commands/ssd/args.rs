@@ -4,7 +4,7 @@ use super::values;
 use crate::answer::AnswerArgs;
 use crate::values as plain;
 use clap::{Args, Subcommand, ValueEnum};
-use flash::ftl::{Collection, PowerOn};
+use flash::ftl::Collection;
 use flash::setup::{Mix, TrimSchedule};
 use flash::workload::rhythm::Rhythm;
 use std::path::PathBuf;
@@ -22,7 +22,6 @@ pub const LONG_ABOUT: &str = "Simulate an SSD under a workload, and the effect o
     after_help = "Examples:\n  \
     trimtab ssd run --capacity 3.84TB --writes-per-day 1.9TB --fill 62%\n  \
     trimtab ssd run --from-host /data    use this host's counters\n  \
-    trimtab ssd run --logical-pages 1M --op 25% --format json\n  \
     trimtab ssd sweep --capacity 3.84TB --writes-per-day 1.9TB --op 7%,28%\n  \
     trimtab ssd example five-pages       show why deletes must reach a drive"
 )]
@@ -54,10 +53,7 @@ pub enum SsdCommand {
     --writes-per-day 1.9TB --trim weekly\n  \
     trimtab ssd run --capacity 960GB --drives 4 --writes-per-day 1.9TB \\\n    \
     --workload lucene@80,log@20/5 -o ssd.html\n  \
-    trimtab ssd run --from-host /data --trim daily   this host, trimmed daily\n  \
-    trimtab ssd run --logical-pages 1M --op 25% --policy d-choices:10 \\\n    \
-    --format json\n  \
-    trimtab ssd run --logical-pages 256Ki --op 15% --trim-share 0.2\n\n\
+    trimtab ssd run --from-host /data --trim daily   this host, trimmed daily\n\n\
     Sizes: 3.84TB and 960GB are decimal, as drives are sold; 16KiB, 1TiB and K, M,\n\
     G, T alone are binary. Counts: 1000000, 1M; 16Mi is binary. Shares: 7% or 0.07.\n\n\
     Exit codes: 0 simulated; 2 could not run.")]
@@ -74,24 +70,16 @@ pub struct Run {
     pub policy: Option<Collection>,
 
     /// Live data as a share of capacity [default: 62%, or the host's]
-    #[arg(long, value_name = "SHARE", value_parser = values::fill, allow_hyphen_values = true, help_heading = "Drive below a filesystem, over days")]
+    #[arg(long, value_name = "SHARE", value_parser = values::fill, allow_hyphen_values = true, help_heading = "Filesystem and load")]
     pub fill: Option<f64>,
 
     /// Trim schedule: weekly, daily, online (at each delete), never, swallowed (weekly, but dropped
     /// before the drive), "Sun 06:47", "03:00", "every 3 days" [default: weekly, or the host's]
-    #[arg(
-        long,
-        value_name = "WHEN",
-        help_heading = "Drive below a filesystem, over days"
-    )]
+    #[arg(long, value_name = "WHEN", help_heading = "Filesystem and load")]
     pub trim: Option<TrimSchedule>,
 
-    /// Share of requests that trim a random page; the others write one (uniform only)
-    #[arg(long, value_name = "SHARE", value_parser = values::trim_share, allow_hyphen_values = true, help_heading = "Bare drive, in pages")]
-    pub trim_share: Option<f64>,
-
     /// Do not also simulate another trim schedule and more spare area
-    #[arg(long, help_heading = "Drive below a filesystem, over days")]
+    #[arg(long, help_heading = "Filesystem and load")]
     pub alone: bool,
 
     #[command(flatten)]
@@ -100,22 +88,18 @@ pub struct Run {
 
 /// Options that `run` and `sweep` share.
 #[derive(Debug, Args)]
-#[allow(clippy::struct_excessive_bools)] // command-line flags
 pub struct Scene {
-    #[command(flatten)]
-    pub bare: Bare,
-
     #[command(flatten)]
     pub days: Days,
 
     #[command(flatten)]
     pub drive: DriveArgs,
 
-    /// Write pattern: uniform, zipf:S, hot-cold:PAGES/WRITES, sequential. Below a filesystem also
-    /// elasticsearch, opensearch, mongodb, lucene, lsm, log (files come and go), circular-log
-    /// (overwritten), files, and mixes by percent of writes and of data, each adding up to 100:
-    /// lucene@80,circular-log@20/5 (the log has 5 % of the data, lucene the remaining 95 %)
-    /// [default: uniform; below a filesystem elasticsearch, or the host's store]
+    /// What writes: elasticsearch, opensearch, mongodb, lucene, lsm, log (files come and go),
+    /// circular-log (overwritten), files; one file overwritten by a pattern: uniform, zipf:S,
+    /// hot-cold:PAGES/WRITES, sequential; and mixes by percent of writes and of data, each adding up
+    /// to 100: lucene@80,circular-log@20/5 (the log has 5 % of the data, lucene the remaining 95 %)
+    /// [default: elasticsearch, or the host's store]
     #[arg(long, value_name = "WORKLOAD", help_heading = "Workload")]
     pub workload: Option<Mix>,
 
@@ -124,39 +108,13 @@ pub struct Scene {
     pub seed: u64,
 }
 
-/// Options of a bare drive, measured in pages.
+/// Options of the filesystem and its load over days.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Bare drive, in pages")]
-pub struct Bare {
-    /// Logical capacity in pages: 1000000, 1M, 16Mi (16 x 1024 x 1024)
-    #[arg(long, value_name = "N", value_parser = values::pages)]
-    pub logical_pages: Option<u64>,
-
-    /// Write hot and cold pages to separate blocks (hot-cold only)
-    #[arg(long)]
-    pub streams: bool,
-
-    /// State of the drive before the first write: empty, filled (sequentially), or aged:P (filled,
-    /// then overwritten P times at random) [default: filled]
-    #[arg(long, value_name = "STATE")]
-    pub power_on: Option<PowerOn>,
-
-    /// Drive writes before measuring [default: 8]
-    #[arg(long, value_name = "P", value_parser = values::warm_up)]
-    pub warm_up: Option<f64>,
-
-    /// Drive writes to measure [default: 4, but at least a million pages]
-    #[arg(long, value_name = "P", value_parser = values::passes)]
-    pub passes: Option<f64>,
-}
-
-/// Options of a drive below a filesystem.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Drive below a filesystem, over days")]
+#[command(next_help_heading = "Filesystem and load")]
 #[allow(clippy::struct_field_names)] // fields are flags
 pub struct Days {
     /// Logical capacity of each drive: 3.84TB
-    #[arg(long, value_name = "SIZE", value_parser = plain::size, conflicts_with = "logical_pages")]
+    #[arg(long, value_name = "SIZE", value_parser = plain::size)]
     pub capacity: Option<u64>,
 
     /// Mean bytes written per day to all drives together: 1.9TB
@@ -212,7 +170,7 @@ pub struct Days {
 
     /// Take missing values from this host: bytes written since boot, free space, the drives below
     /// MOUNT, its trim schedule [default MOUNT: that of the store's data]
-    #[arg(long, value_name = "MOUNT", num_args = 0..=1, default_missing_value = "", conflicts_with = "logical_pages")]
+    #[arg(long, value_name = "MOUNT", num_args = 0..=1, default_missing_value = "")]
     pub from_host: Option<String>,
 
     /// With --from-host: read the files below DIR instead of this host's
@@ -233,11 +191,11 @@ pub struct Days {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Drive")]
 pub struct DriveArgs {
-    /// Pages per erase block [default: 256; below a filesystem one erase block per die]
+    /// Pages per erase block [default: one erase block per die]
     #[arg(long, value_name = "N", value_parser = values::pages_per_block)]
     pub pages_per_block: Option<u32>,
 
-    /// Page size [default: 4KiB, below a filesystem 16KiB]
+    /// Page size [default: 16KiB]
     #[arg(long, value_name = "SIZE", value_parser = values::page_bytes)]
     pub page_bytes: Option<u32>,
 
@@ -255,8 +213,7 @@ pub struct DriveArgs {
 #[command(after_help = "Examples:\n  \
     trimtab ssd sweep --capacity 3.84TB --writes-per-day 1.9TB \\\n    \
     --op 7%,15%,28% --fill 50%,80% --trim weekly,daily\n  \
-    trimtab ssd sweep --logical-pages 1M --op 7%,28% \\\n    \
-    --policy greedy,fifo,d-choices:10 --format json\n\n\
+    trimtab ssd sweep --from-host /data --op 7%,28% --policy greedy,fifo\n\n\
     Every combination of the values in the lists is simulated.\n\n\
     Exit codes: 0 simulated; 1 some settings could not be simulated (see the table);\n\
     2 could not run.")]
@@ -278,7 +235,7 @@ pub struct Sweep {
     pub policy: Vec<Collection>,
 
     /// Fill levels [default: 62%]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::fill, allow_hyphen_values = true, help_heading = "Grid", conflicts_with = "logical_pages")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::fill, allow_hyphen_values = true, help_heading = "Grid")]
     pub fill: Vec<f64>,
 
     /// Trim schedules, as for `ssd run --trim` [default: weekly]
@@ -286,14 +243,9 @@ pub struct Sweep {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        help_heading = "Grid",
-        conflicts_with = "logical_pages"
+        help_heading = "Grid"
     )]
     pub trim: Vec<TrimSchedule>,
-
-    /// Shares of requests that trim (bare drive only) [default: 0]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::trim_share, allow_hyphen_values = true, help_heading = "Grid")]
-    pub trim_share: Vec<f64>,
 
     /// Simulations to run in parallel [default: number of cores]
     #[arg(long, value_name = "N", value_parser = values::whole::<1, 1024>, help_heading = "Grid")]

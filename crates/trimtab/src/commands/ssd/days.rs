@@ -2,7 +2,6 @@
 
 use super::args::Scene;
 use super::from_host::{Fact, Found};
-use super::refuse::refuse;
 use super::spec::{Basis, require_chunk};
 use crate::config::SsdConfig;
 use crate::error::CommandError;
@@ -15,8 +14,6 @@ use flash::workload::rhythm::Rhythm;
 pub const FILL: f64 = 0.62;
 /// Default workload.
 const WORKLOAD: &str = "elasticsearch";
-/// Default page size below a filesystem, in bytes.
-const PAGE_BYTES: u32 = 16 * 1024;
 /// Default chunk size of md RAID-0, in bytes.
 const CHUNK_BYTES: u64 = 512 * 1024;
 /// Default number of simulated pages.
@@ -59,8 +56,7 @@ impl Plan {
         found: Option<&Found>,
         config: &SsdConfig,
     ) -> Result<Self, CommandError> {
-        refuse_bare(scene)?;
-        let basis = Basis::resolve(&scene.drive, axes.op, axes.policy, config, PAGE_BYTES)?;
+        let basis = Basis::resolve(&scene.drive, axes.op, axes.policy, config)?;
         let days = &scene.days;
         let capacity_bytes = days
             .capacity
@@ -199,23 +195,6 @@ fn missing(flag: &str, what: &str, found: Option<&Found>) -> CommandError {
             let skipped = found.load.skipped(&[]).into_iter();
             error.hints(skipped.map(|skipped| format!("{}: {}", skipped.what, skipped.why)))
         }
-        None => error.hint(
-            "or take it from this host with --from-host; a bare drive needs --logical-pages only",
-        ),
+        None => error.hint("or take it from this host with --from-host"),
     }
-}
-
-/// Rejects flags that only apply to a bare drive.
-fn refuse_bare(scene: &Scene) -> Result<(), CommandError> {
-    let bare = &scene.bare;
-    let given = [
-        ("--streams", bare.streams),
-        ("--power-on", bare.power_on.is_some()),
-        ("--warm-up", bare.warm_up.is_some()),
-        ("--passes", bare.passes.is_some()),
-    ];
-    refuse(
-        &given,
-        "a drive below a filesystem is simulated by days (see --history, --days)",
-    )
 }

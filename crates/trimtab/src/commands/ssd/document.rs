@@ -1,6 +1,6 @@
 //! What `trimtab ssd ... --format json` prints, schema `trimtab.ssd/1`.
 
-use report::ssd::{DriveAnswer, FivePages, ScenarioAnswer, Schedules, SweepAnswer, TenRuns};
+use report::ssd::{FivePages, ScenarioAnswer, Schedules, SweepAnswer, TenRuns};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -8,9 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Answer<'a> {
-    /// `run --logical-pages`.
-    Drive(&'a DriveAnswer),
-    /// `run` below a filesystem.
+    /// `run`.
     Scenario(&'a ScenarioAnswer),
     /// `sweep`.
     Sweep(&'a SweepAnswer),

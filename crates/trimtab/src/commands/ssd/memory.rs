@@ -14,7 +14,7 @@ pub fn require(bytes: u64) -> Result<(), CommandError> {
             units::bytes(bytes),
             units::bytes(available)
         ))
-        .hint("fewer or larger pages need less: --logical-pages, --page-bytes, --simulated-pages")),
+        .hint("fewer or larger pages need less: --page-bytes, --simulated-pages")),
         _ => Ok(()),
     }
 }

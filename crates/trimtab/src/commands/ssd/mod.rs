@@ -1,14 +1,12 @@
 //! `trimtab ssd`: simulates drives as the arguments describe and renders the results with `report`.
 
 pub mod args;
-mod bare;
 mod days;
 mod document;
 mod drive_file;
 mod example;
 mod from_host;
 mod memory;
-mod refuse;
 mod run;
 mod spec;
 mod sweep;

@@ -1,19 +1,16 @@
-//! `trimtab ssd run`: a bare drive, or one below a filesystem.
+//! `trimtab ssd run`: a drive below a filesystem, over days.
 
 use super::args::Run;
-use super::bare;
 use super::days::{Axes, Plan, refused};
 use super::document::Answer;
 use super::from_host::{self, Found};
 use super::memory;
-use super::refuse::refuse;
 use crate::answer::{Delivery, envelope};
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::progress::Meter;
-use flash::bare::BareDrive;
 use flash::setup::Setup;
-use report::ssd::{DriveAnswer, ScenarioResult};
+use report::ssd::ScenarioResult;
 
 /// Runs `trimtab ssd run`.
 ///
@@ -21,30 +18,6 @@ use report::ssd::{DriveAnswer, ScenarioResult};
 /// When the command cannot run.
 pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandError> {
     let delivery = Delivery::of(&arguments.answer, config.ssd.format)?;
-    if arguments.scene.bare.logical_pages.is_some() {
-        let given = [
-            ("--fill", arguments.fill.is_some()),
-            ("--trim", arguments.trim.is_some()),
-            ("--alone", arguments.alone),
-        ];
-        refuse(
-            &given,
-            "--logical-pages is a bare drive, without a filesystem",
-        )?;
-        let drive = bare::drive(
-            &arguments.scene,
-            arguments.op,
-            arguments.policy,
-            arguments.trim_share.unwrap_or(0.0),
-            &config.ssd,
-        )?;
-        return run_bare(&drive, &delivery, quiet);
-    }
-    let given = [("--trim-share", arguments.trim_share.is_some())];
-    refuse(
-        &given,
-        "it is of a bare drive; below a filesystem there is --trim",
-    )?;
     let found = from_host::read(&arguments.scene.days, config, true)?;
     let axes = Axes {
         op: arguments.op,
@@ -62,18 +35,6 @@ pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandE
     document.warnings = result.warnings();
     document.skipped.clone_from(&result.skipped);
     delivery.give_envelope(&document, |_, is_brief| result.page(is_brief))
-}
-
-fn run_bare(drive: &BareDrive, delivery: &Delivery<'_>, quiet: bool) -> Result<(), CommandError> {
-    memory::require(drive.table_bytes())?;
-    let meter = Meter::new("simulating", 1, quiet);
-    let outcome = drive
-        .simulate(&|done, total| meter.tell(0, done, total))
-        .map_err(bare::refused)?;
-    drop(meter);
-    let answer = DriveAnswer::of(drive, &outcome);
-    let document = envelope("arguments", Answer::Drive(&answer))?;
-    delivery.give_envelope(&document, |_, _| answer.page())
 }
 
 /// Simulates the setup and variants of it that change one thing.

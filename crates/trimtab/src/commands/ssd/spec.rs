@@ -12,8 +12,8 @@ use flash::time::Timing;
 
 /// Default over-provisioning, typical of client drives.
 const OVER_PROVISIONING: f64 = 0.07;
-/// Default pages per block where a drive is simulated in full.
-pub const PAGES_PER_BLOCK: u32 = 256;
+/// Default page size, in bytes.
+const PAGE_BYTES: u32 = 16 * 1024;
 
 /// Drive parameters that do not depend on its size.
 #[derive(Debug)]
@@ -44,7 +44,6 @@ impl Basis {
         over_provisioning: Option<f64>,
         policy: Option<Collection>,
         config: &SsdConfig,
-        page_bytes: u32,
     ) -> Result<Self, CommandError> {
         let file = match flags.drive.as_deref().or(config.drive.as_deref()) {
             Some(path) => drive_file::read(path)?,
@@ -59,7 +58,6 @@ impl Basis {
         let config_preset = (config.preset.as_deref())
             .map(|text| configured("ssd", "preset", text, values::preset))
             .transpose()?;
-        let page_bytes = flags.page_bytes.or(file.page_bytes).unwrap_or(page_bytes);
         Ok(Self {
             over_provisioning: over_provisioning
                 .or(file.over_provisioning)
@@ -70,7 +68,7 @@ impl Basis {
                 .or(config_policy)
                 .unwrap_or(Collection::Greedy),
             pages_per_block: flags.pages_per_block.or(file.pages_per_block),
-            page_bytes,
+            page_bytes: flags.page_bytes.or(file.page_bytes).unwrap_or(PAGE_BYTES),
             moved_apart: file.moved_apart,
             preset: flags
                 .preset

@@ -7,24 +7,8 @@ use units::ValueError;
 
 pub use flash::drive_file::{over_provisioning, page_bytes, preset};
 
-/// Maximum number of drive writes; more are likely a mistake.
-const PASSES_MAX: f64 = 1e6;
 /// Allowed interval of a series, in hours.
 const INTERVAL_HOURS: RangeInclusive<u64> = 1..=168;
-
-/// Parses the share of trim requests: 0 to 0.49.
-///
-/// # Errors
-/// If the text is not such a value.
-pub fn trim_share(text: &str) -> Result<f64, ValueError> {
-    bounded(
-        values::share(text)?,
-        text,
-        "a share of 0 to 0.49",
-        |value| value <= 0.49,
-    )
-    .map_err(|error| error.hint("with 0.5 or more, no page remains in use"))
-}
 
 /// Parses a fill level: above 0, below 100 %.
 ///
@@ -77,37 +61,15 @@ pub fn whole<const LOW: u32, const HIGH: u32>(text: &str) -> Result<u32, ValueEr
         .ok_or_else(|| ValueError::new(format!("a whole number of {LOW} to {HIGH}"), text))
 }
 
-/// Parses a number of drive writes: above 0, at most a million.
-///
-/// # Errors
-/// If the text is not such a value.
-pub fn passes(text: &str) -> Result<f64, ValueError> {
-    real(
-        text,
-        "a number of drive writes above 0, at most 1000000",
-        |value| value > 0.0 && value <= PASSES_MAX,
-    )
-}
-
-/// Parses drive writes as [`passes`] does, or 0.
-///
-/// # Errors
-/// As [`passes`].
-pub fn warm_up(text: &str) -> Result<f64, ValueError> {
-    if text.trim() == "0" {
-        return Ok(0.0);
-    }
-    passes(text)
-}
-
 /// Parses bytes read per byte written: 0 to 1000.
 ///
 /// # Errors
 /// If the text is not such a value.
 pub fn reads(text: &str) -> Result<f64, ValueError> {
-    real(text, "bytes read by byte written, 0 to 1000", |value| {
-        (0.0..=1000.0).contains(&value)
-    })
+    let value = text.trim().parse::<f64>().ok();
+    value
+        .filter(|value| (0.0..=1000.0).contains(value))
+        .ok_or_else(|| ValueError::new("bytes read by byte written, 0 to 1000", text))
 }
 
 /// Parses the interval of a series in whole hours, 1 to 168: `6h`, `1d`.
@@ -125,14 +87,6 @@ pub fn hours(text: &str) -> Result<u32, ValueError> {
         return Err(expected());
     }
     u32::try_from(hours).map_err(|_| expected())
-}
-
-/// Parses a plain number within bounds.
-fn real(text: &str, expected: &str, is_within: impl Fn(f64) -> bool) -> Result<f64, ValueError> {
-    let value = text.trim().parse().ok();
-    value
-        .filter(|value| is_within(*value))
-        .ok_or_else(|| ValueError::new(expected, text))
 }
 
 fn bounded<T: Copy>(
@@ -163,7 +117,6 @@ mod tests {
         assert_eq!(over_provisioning("0.28"), Ok(0.28));
         assert!(complaint(over_provisioning("7")).contains("7%"));
         assert!(over_provisioning("0").is_err() && over_provisioning("2000%").is_err());
-        assert!(complaint(trim_share("50%")).contains("no page remains"));
         assert!(fill("100%").is_err() && fill("0").is_err());
         assert_eq!(fill("62%"), Ok(0.62));
     }
@@ -213,8 +166,7 @@ mod tests {
     fn the_rest() {
         assert_eq!(preset("TLC"), Ok("tlc".to_owned()));
         assert!(complaint(preset("plc")).contains("qlc"));
-        assert_eq!(warm_up("0"), Ok(0.0));
-        assert!(passes("0").is_err() && reads("-1").is_err());
+        assert!(reads("-1").is_err());
         assert_eq!(page_bytes("16KiB"), Ok(16_384));
         assert!(complaint(page_bytes("16384")).contains("has no unit"));
     }
@@ -223,13 +175,13 @@ mod tests {
         #[test]
         fn nothing_panics(text in "\\PC*|[a-z]{0,8}[:@ /,0-9.%]{0,12}") {
             let _ = (over_provisioning(&text), pages(&text), fill(&text), hours(&text));
-            let _ = (reads(&text), passes(&text), warm_up(&text), preset(&text), page_bytes(&text));
+            let _ = (reads(&text), preset(&text), page_bytes(&text));
         }
 
         #[test]
         fn percent_and_plain_agree(percent in 0.0_f64..100.0) {
-            let a = trim_share(&format!("{percent:.4}%"));
-            let b = trim_share(&format!("{:.6}", percent / 100.0));
+            let a = fill(&format!("{percent:.4}%"));
+            let b = fill(&format!("{:.6}", percent / 100.0));
             if let (Ok(a), Ok(b)) = (a, b) {
                 prop_assert!((a - b).abs() < 1e-6);
             }
