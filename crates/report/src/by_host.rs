@@ -55,7 +55,7 @@ impl<'r, 'a> ByHost<'r, 'a> {
     }
 
     /// Returns the findings about a host.
-    pub fn findings(&self, name: &str) -> &[&'a Finding] {
+    pub fn findings<'s>(&'s self, name: &'s str) -> &'s [&'a Finding] {
         self.findings
             .get(&self.place(name))
             .map_or(&[], Vec::as_slice)

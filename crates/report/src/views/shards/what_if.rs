@@ -188,10 +188,10 @@ fn story(answer: &Forecast) -> String {
     if answer.rounds > 0 && answer.circle_reroutes.is_none() {
         story.push_str(", in ");
         let rounds = units::count(answer.rounds, "round");
-        story.push_str(&match answer.duration_s {
-            Some(seconds) => format!("about {} ({rounds})", span(seconds)),
-            None => rounds,
-        });
+        let duration = answer
+            .duration_s
+            .map(|seconds| format!("about {} ({rounds})", span(seconds)));
+        story.push_str(&duration.unwrap_or(rounds));
     }
     if !answer.quiet && answer.circle_reroutes.is_none() {
         story.push_str("; the cluster is not at rest yet");

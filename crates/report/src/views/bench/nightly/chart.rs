@@ -131,7 +131,7 @@ fn levels(verdict: &Verdict, first: Timestamp, last: Timestamp) -> Curve {
     Curve::line("", points)
 }
 
-fn runs(nightly: &Nightly, verdict: &Verdict) -> Vec<Runs> {
+fn runs(nightly: &Nightly, verdict: &Verdict) -> Vec<Spans> {
     let named: Vec<&String> = likely(verdict).collect();
     let is_named = |job: &&NightlyJob| named.contains(&&job.name);
     let (own, general): (Vec<&NightlyJob>, Vec<&NightlyJob>) = nightly
