@@ -1,10 +1,10 @@
 //! The device that a filesystem is made on: a file of the experiment's own, or a device that was named and confirmed.
 
-use crate::path_error::{PathError, at};
 use crate::program::{ProgramError, run_program, unmount_in};
 use crate::register::RegisterError;
 use crate::variant::{FilesystemKind, Variant};
 use crate::workspace::Workspace;
+use bench::path_error::{PathError, at};
 use linux::counters::{CounterError, DeviceCounters, parse_diskstats};
 use linux::folder::{FileId, Folder};
 use linux::loop_device::LoopDevice;

@@ -1,9 +1,9 @@
 //! What an experiment has made on this machine outside its folder, found and removed: processes by a mark in their
 //! environment, mounts by what they are mounted on, loop devices by the file behind them. None is found by a path.
 
-use crate::path_error::{PathError, at};
 use crate::program::unmount_in;
 use crate::variant::FilesystemKind;
+use bench::path_error::{PathError, at};
 use linux::folder::{FileId, Folder};
 use linux::loop_device::LoopDevice;
 use linux::mount_id::MountId;

@@ -1,9 +1,9 @@
 //! Where filesystems are made: an image, or a device of the user's that is claimed for as long as an experiment runs.
 
 use crate::disk::{Disk, DiskError};
-use crate::path_error::at;
 use crate::program::run_program;
 use crate::workspace::Workspace;
+use bench::path_error::at;
 use linux::folder::{Folder, OthersWrite};
 use linux::lock::Exclusive;
 use rustix::fs::{Mode, OFlags};

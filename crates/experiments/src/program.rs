@@ -1,6 +1,6 @@
 //! Programs of the system, such as mkfs; unmounting.
 
-use crate::path_error::{PathError, at};
+use bench::path_error::{PathError, at};
 use linux::folder::Folder;
 use linux::run::{IfStuck, KeepStderr, Limits, RunError, run};
 use rustix::io::Errno;

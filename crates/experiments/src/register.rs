@@ -5,7 +5,7 @@
 //! a loop device is put before it. So whatever a crash leaves is found, by device and inode, whatever has become of
 //! its path.
 
-use crate::path_error::{PathError, at};
+use bench::path_error::{PathError, at};
 use linux::folder::{FileId, Folder, OthersWrite};
 use linux::lock::Exclusive;
 use rustix::fs::OFlags;

@@ -8,6 +8,7 @@ use super::journal::{
 };
 use super::lateness::OwnLateness;
 use super::outcome::ErrorClass;
+use crate::path_error::at;
 use crate::track::PhaseKind;
 use std::io::{self, Read};
 use std::path::Path;
@@ -251,18 +252,11 @@ impl TrialSummary {
     pub fn read(directory: &Path) -> Result<Self, JournalError> {
         let mut reader = Reader::open(directory)?;
         let path = directory.join(super::journal::FILE_NAME);
-        let failed = |source| JournalError::Io {
-            path: path.clone(),
-            source,
-        };
-        Self::of(&mut reader, |_| ())
-            .map_err(failed)?
-            .ok_or_else(|| {
-                failed(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "no whole record: the trial ended before it began",
-                ))
-            })
+        let summary = Self::of(&mut reader, |_| ()).map_err(at(&path))?;
+        Ok(summary.ok_or_else(|| {
+            let why = "no whole record: the trial ended before it began";
+            at(&path)(io::Error::new(io::ErrorKind::InvalidData, why))
+        })?)
     }
 
     /// Adds up the records of a trial, and shows each interval to `each`: they are what series are made of.

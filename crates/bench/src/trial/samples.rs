@@ -1,6 +1,7 @@
 //! Single requests of a trial, as its journal holds them.
 
 use crate::driver::{JournalError, Reader, Record, TailSample};
+use crate::path_error::at;
 use crate::track::PhaseKind;
 use std::path::Path;
 
@@ -23,14 +24,11 @@ pub struct Samples {
 /// If there is no journal, or it cannot be read.
 pub fn samples(folder: &Path) -> Result<Vec<Samples>, JournalError> {
     let mut reader = Reader::open(folder)?;
-    let failed = |source| JournalError::Io {
-        path: folder.join(crate::driver::FILE_NAME),
-        source,
-    };
+    let path = folder.join(crate::driver::FILE_NAME);
     let mut found: Vec<Samples> = Vec::new();
     // Number of the phase, and where its operations begin in `found`.
     let mut current: Option<(u32, usize)> = None;
-    while let Some(record) = reader.next_record().map_err(failed)? {
+    while let Some(record) = reader.next_record().map_err(at(&path))? {
         match record {
             Record::PhaseStart(phase) if phase.kind == PhaseKind::Measured => {
                 current = Some((phase.phase, found.len()));

@@ -13,12 +13,12 @@ use super::track::{INDEX, INGEST_PER_S, Queries};
 use crate::control_group::GroupLimits;
 use crate::disk::Filesystem;
 use crate::leftovers::MARK;
-use crate::path_error::at;
 use crate::server::{Distribution, Node};
 use crate::workspace::Workspace;
 use bench::compare::{
     Metric, MetricKey, Observations, Options, Rank, Report, Statistic, Trial, TrialSet, compare,
 };
+use bench::path_error::at;
 use bench::trial::samples;
 use facts::series::Better;
 use jiff::Timestamp;

@@ -173,7 +173,7 @@ fn reasons(trial: &TrialDocument) -> Vec<Block> {
 fn finding(reason: &Reason) -> Finding {
     Finding {
         level: Level::Warning,
-        rule: reason.check.id().to_owned(),
+        rule: reason.check.id(),
         title: units::list::capitalised(&reason.found),
         fixes: vec![Fix {
             text: reason.remedy.clone(),
