@@ -4,8 +4,8 @@ use super::parameter::{PARAMETERS_MAX, fault};
 use super::requests::search_path;
 use super::template::{Template, TemplateError};
 use super::types::{
-    Arrivals, Bulk, Distribution, GeneratorSpec, Load, Operation, Pace, Parameter, Phase,
-    PhaseKind, Track, WriteAction,
+    Arrivals, Bulk, GeneratorSpec, Load, Operation, Pace, Parameter, Phase, PhaseKind, Track,
+    WriteAction,
 };
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -321,7 +321,6 @@ fn check_generator(at: &str, generator: &GeneratorSpec) -> Result<(), TrackError
                 let max = units::bytes(PAYLOAD_BYTES_MAX);
                 return Err(wrong(at, format!("expected a payload of at most {max}")));
             }
-            let _: Distribution = options.distribution;
         }
     }
     Ok(())
