@@ -200,13 +200,13 @@ impl SeriesCollector {
             });
         }
         if series.is_empty() {
-            return Err(SourceError::Empty {
-                source_name: self.source,
-                reason: match self.outside_us {
+            return Err(SourceError::empty(
+                self.source,
+                match self.outside_us {
                     Some(outside_us) => describe_times_outside(outside_us, &self.zone, dating),
                     None => "it holds no samples with a value".to_owned(),
                 },
-            });
+            ));
         }
         report_empty_series(&without, &mut self.skipped);
         make_names_unique(&mut series);

@@ -132,11 +132,10 @@ pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
         }
     }
     if found.is_empty() {
-        return Err(SourceError::Empty {
-            source_name: path.display().to_string(),
-            reason: "no file metrics.* in this directory: name the server's diagnostic.data"
-                .to_owned(),
-        });
+        return Err(SourceError::empty(
+            path.display().to_string(),
+            "no file metrics.* in this directory: name the server's diagnostic.data",
+        ));
     }
     // File names contain timestamps, so they sort by time.
     found.sort_by_key(|path| (is_interim(path), path.clone()));
@@ -495,10 +494,7 @@ impl<'a> Collector<'a> {
                 ),
                 _ => "all selected metrics stay at zero: give other patterns".to_owned(),
             };
-            return Err(SourceError::Empty {
-                source_name: self.source_name,
-                reason,
-            });
+            return Err(SourceError::empty(self.source_name, reason));
         }
         let idle = made - reading.series.len();
         if idle > 0 {

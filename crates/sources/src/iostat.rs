@@ -93,10 +93,10 @@ impl Log<'_> {
             *time = time.filter(|time| (since_us..until_us).contains(time));
         }
         if times_us.iter().all(Option::is_none) {
-            return Err(SourceError::Empty {
-                source_name: self.source.to_owned(),
-                reason: "no report lies between the times that are wanted".to_owned(),
-            });
+            return Err(SourceError::empty(
+                self.source,
+                "no report lies between the times that are wanted",
+            ));
         }
         let kept = times_us.iter().zip(&self.reports);
         let with_devices = kept

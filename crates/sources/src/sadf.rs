@@ -352,10 +352,7 @@ impl State<'_> {
             } else {
                 "it holds no statistics"
             };
-            return Err(SourceError::Empty {
-                source_name: self.source.to_owned(),
-                reason: reason.to_owned(),
-            });
+            return Err(SourceError::empty(self.source, reason));
         }
         if self.restarts > RESTARTS_MAX {
             self.collector

@@ -184,10 +184,7 @@ impl<'o> Table<'o> {
         let rows = std::mem::take(&mut self.sample);
         let first_line = rows.first().map_or(1, |row| row.line);
         if rows.is_empty() {
-            return Err(SourceError::Empty {
-                source_name: self.source.clone(),
-                reason: "it has no rows".to_owned(),
-            });
+            return Err(SourceError::empty(&self.source, "it has no rows"));
         }
         let sample = Sample::new(rows, self.columns.len());
         let time = self.find_time(&sample, first_line)?;
