@@ -8,6 +8,7 @@ use facts::series::{Better, Dating, SampleOf, Series};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 /// The description of a series to be created.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,8 +25,7 @@ pub(crate) struct Draft {
 #[derive(Debug)]
 pub(crate) struct SeriesCollector {
     source: String,
-    since_us: i64,
-    until_us: i64,
+    wanted_us: Range<i64>,
     limits: Limits,
     drafts: Vec<(Draft, Samples)>,
     ids: HashMap<String, usize>,
@@ -51,8 +51,7 @@ impl SeriesCollector {
     pub fn new(source: &str, times: &Times, limits: Limits) -> Self {
         Self {
             source: source.to_owned(),
-            since_us: times.since.map_or(i64::MIN, Timestamp::as_microsecond),
-            until_us: times.until.map_or(i64::MAX, Timestamp::as_microsecond),
+            wanted_us: times.wanted_us(),
             limits,
             drafts: Vec::new(),
             ids: HashMap::new(),
@@ -103,7 +102,7 @@ impl SeriesCollector {
             self.beyond_series += 1;
             return;
         };
-        if time_us < self.since_us || time_us >= self.until_us {
+        if !self.wanted_us.contains(&time_us) {
             let (first, last) = self.outside_us.unwrap_or((time_us, time_us));
             self.outside_us = Some((first.min(time_us), last.max(time_us)));
             return;
