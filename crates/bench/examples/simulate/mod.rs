@@ -15,10 +15,7 @@ pub fn trial_set(name: &str, runs: Vec<Vec<f64>>) -> TrialSet {
             unit: None,
             better: Better::Higher,
             rank: Rank::Primary,
-            observations: Observations::Blocks {
-                values,
-                weights: None,
-            },
+            observations: Observations::Values(values),
         })
     };
     TrialSet {

@@ -3,7 +3,7 @@
 
 use super::error::ResultsError;
 use super::json::{Place, plain};
-use crate::compare::{Metric, MetricKey, Observations, Rank, Statistic, Trial};
+use crate::compare::{Metric, MetricKey, Observations, Rank, Trial};
 use facts::InputError;
 use facts::series::Better;
 use serde_json::Value;
@@ -72,7 +72,7 @@ pub(crate) fn read(source_name: &str, document: &Value) -> Result<Trial, Results
         for (name, mean_s) in &command.means {
             let key = MetricKey::new(operation, *name);
             let observations = if *name == "time mean" && !command.times_s.is_empty() {
-                samples(&command.times_s)
+                Observations::Values(command.times_s.clone())
             } else {
                 Observations::Scalar(*mean_s)
             };
@@ -80,18 +80,12 @@ pub(crate) fn read(source_name: &str, document: &Value) -> Result<Trial, Results
         }
         if !command.memory_bytes.is_empty() {
             let key = MetricKey::new(operation, "memory mean");
-            let metric = metric("memory mean", samples(&command.memory_bytes));
+            let values = Observations::Values(command.memory_bytes.clone());
+            let metric = metric("memory mean", values);
             whole.metrics.insert(key, metric);
         }
     }
     Ok(whole)
-}
-
-fn samples(values: &[f64]) -> Observations {
-    Observations::Samples {
-        values: values.to_vec(),
-        statistic: Statistic::Mean,
-    }
 }
 
 fn metric(name: &str, observations: Observations) -> Metric {

@@ -246,7 +246,7 @@ fn metrics(operation: &str, seconds: &[SecondOf], open: bool, trial: &mut Trial)
     let rates_are_missing = rates.is_empty();
     let throughput = Observations::Blocks {
         values: rates,
-        weights: Some(lengths),
+        weights: lengths,
     };
     let unit = if documents > 0 { "docs/s" } else { "ops/s" };
     // The rate of an open loop is given.

@@ -16,7 +16,7 @@ use crate::leftovers::MARK;
 use crate::server::{Distribution, Node};
 use crate::workspace::Workspace;
 use bench::compare::{
-    Metric, MetricKey, Observations, Options, Rank, Report, Statistic, Trial, TrialSet, compare,
+    Metric, MetricKey, Observations, Options, Rank, Report, Trial, TrialSet, compare,
 };
 use bench::path_error::at;
 use bench::trial::samples;
@@ -311,10 +311,7 @@ impl Planted<'_, '_, '_> {
         if candidate == Candidate::Nothing && !values.is_empty() {
             self.alone_s = values.iter().sum::<f64>() / values.len() as f64;
         }
-        Ok(Observations::Samples {
-            values,
-            statistic: Statistic::Mean,
-        })
+        Ok(Observations::Values(values))
     }
 
     /// The mean time of queries by curl and jq; `None` if one of them is missing.

@@ -2,7 +2,7 @@
 
 use super::run::{Queried, RunTrial, VariantRun};
 use bench::compare::{
-    Metric, MetricKey, Observations, Options, Rank, Report, Statistic, Trial, TrialSet, compare,
+    Metric, MetricKey, Observations, Options, Rank, Report, Trial, TrialSet, compare,
 };
 use bench::trial::{HOST_FILE, Series, read_trial, samples};
 use facts::series::Better;
@@ -349,10 +349,9 @@ fn add_times(of: &RunTrial, trial: &mut Trial) -> Result<(), bench::driver::Jour
             unit: Some("s".to_owned()),
             better: Better::Lower,
             rank: Rank::Primary,
-            observations: Observations::Samples {
-                values: values.map(|sample| seconds(sample.latency_ns())).collect(),
-                statistic: Statistic::Mean,
-            },
+            observations: Observations::Values(
+                values.map(|sample| seconds(sample.latency_ns())).collect(),
+            ),
         };
         let key = MetricKey::new(label, "mean time");
         trial.metrics.insert(key, metric);
