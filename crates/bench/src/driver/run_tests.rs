@@ -120,7 +120,6 @@ fn every_request_is_sent_once_and_counted_in_its_class() {
     assert_eq!(class.documents_written, 7 * class.succeeded() + 6 * refused);
     assert_eq!(class.documents_rejected, 7 * too_many + refused);
     assert_eq!(class.documents_failed, 7 * unavailable);
-    assert_eq!(class.repetitions, Some(1.0));
     // The warm-up is there, and apart.
     assert_eq!(summary.phases.len(), 2);
     // 9, 19, 29, 39, 49 and 24 failed.

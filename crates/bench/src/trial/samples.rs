@@ -12,10 +12,9 @@ pub struct Samples {
     pub phase: String,
     /// The operation.
     pub operation: String,
-    /// The requests, in the order in which they ended; times count from the phase's start.
+    /// The requests, in the order in which they ended; times count from the phase's start. Of a long trial, they are the
+    /// first 10,000 of each thread and the tail.
     pub samples: Vec<TailSample>,
-    /// Whether these are all successful requests. Of a long trial, they are the first 10,000 of each thread and the tail.
-    pub are_all: bool,
 }
 
 /// Reads the single requests of the measured phases from a trial's folder. A journal that was cut has those before.
@@ -36,7 +35,6 @@ pub fn samples(folder: &Path) -> Result<Vec<Samples>, JournalError> {
                     phase: phase.name.clone(),
                     operation,
                     samples: Vec::new(),
-                    are_all: true,
                 }));
             }
             Record::Interval(interval) => {
@@ -44,7 +42,6 @@ pub fn samples(folder: &Path) -> Result<Vec<Samples>, JournalError> {
                     continue;
                 };
                 for (of, class) in found[first..].iter_mut().zip(interval.classes) {
-                    of.are_all &= class.latency.count() == class.tail.len() as u64;
                     of.samples.extend(class.tail);
                 }
             }
@@ -102,7 +99,6 @@ mod tests {
             (read.phase.as_str(), read.operation.as_str()),
             ("measured", "read")
         );
-        assert!(read.are_all);
         let mut sequences: Vec<u64> = read.samples.iter().map(|sample| sample.sequence).collect();
         sequences.sort_unstable();
         assert!((0..700).eq(sequences));
