@@ -107,8 +107,6 @@ pub struct ServerReading {
 pub struct Identity {
     /// Product and version: `Elasticsearch 8.15.0`.
     pub server: Option<String>,
-    /// Name of the cluster.
-    pub cluster: Option<String>,
     /// Versions of the nodes, each once.
     pub versions: BTreeSet<String>,
     /// Versions of their Java machines.
@@ -203,7 +201,6 @@ fn identity(root: &Value, nodes: &Value, name: &dyn Fn(&str) -> String) -> Ident
     };
     let mut found = Identity {
         server: number.map(|number| format!("{product} {number}")),
-        cluster: text(root.get("cluster_name")),
         ..Identity::default()
     };
     let nodes = nodes.get("nodes").and_then(Value::as_object);
