@@ -315,6 +315,7 @@ pub(crate) fn make_names_unique(series: &mut [Series]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::names;
 
     fn draft(name: &str, labels: &[(&str, &str)]) -> Draft {
         Draft {
@@ -396,8 +397,10 @@ mod tests {
             collector.push(id, 1, Some(1.0));
         }
         let reading = collector.finish(Dating::Absolute).unwrap();
-        let names: Vec<&str> = reading.series.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!(names, ["cpu a", "cpu b", "disk", "disk (3)", "disk (2)"]);
+        assert_eq!(
+            names(&reading),
+            ["cpu a", "cpu b", "disk", "disk (3)", "disk (2)"]
+        );
     }
 
     #[test]

@@ -226,6 +226,7 @@ fn draft(metric: &str, labels: &BTreeMap<String, String>) -> Draft {
 mod tests {
     use super::*;
     use crate::read_bytes;
+    use crate::testing::names;
     use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Reading, SourceError> {
@@ -253,12 +254,10 @@ mod tests {
     #[test]
     fn metrics_of_a_histogram_are_series() {
         let reading = read(SEARCH).unwrap();
-        let names: Vec<&str> = reading
-            .series
-            .iter()
-            .map(|series| series.name.as_str())
-            .collect();
-        assert_eq!(names, ["db1 busy", "db1 wait p50", "db1 wait p99"]);
+        assert_eq!(
+            names(&reading),
+            ["db1 busy", "db1 wait p50", "db1 wait p99"]
+        );
         // Dated by the end of the bucket; a bucket without a value has no sample.
         assert_eq!(reading.series[0].times_us, [1_791_072_060_000_000]);
         assert_eq!(reading.series[0].labels["host"], "db1");
