@@ -18,7 +18,6 @@ use std::collections::{HashMap, HashSet};
 
 /// The file that says which server was asked.
 pub const VERSION_FILE: &str = "version.json";
-/// The threads of all nodes.
 const HOT_THREADS_FILE: &str = "nodes_hot_threads.txt";
 /// The files that say what the tool did and when, the newer one first.
 pub const MANIFESTS: [&str; 2] = ["diagnostic_manifest.json", "manifest.json"];

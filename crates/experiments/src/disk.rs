@@ -246,7 +246,6 @@ impl Disk {
 pub(crate) struct Space {
     /// Bytes that may still be written.
     pub(crate) free_bytes: u64,
-    /// All its bytes.
     pub(crate) len_bytes: u64,
 }
 

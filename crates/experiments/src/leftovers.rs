@@ -91,7 +91,6 @@ pub(crate) fn is_of(process: &Path, workspace: &Path) -> bool {
     fs::read(process.join("environ")).is_ok_and(|environment| is_marked(&environment, workspace))
 }
 
-/// Whether an environment has the mark of this workspace.
 fn is_marked(environment: &[u8], workspace: &Path) -> bool {
     environment.split(|byte| *byte == 0).any(|variable| {
         let value = variable.strip_prefix(MARK.as_bytes());
@@ -151,7 +150,6 @@ fn mounted_in(mount: &MountLine<'_>, path: &Path) -> Option<(Folder, String)> {
     Some((parent, name))
 }
 
-/// Detaches loop devices, and returns their paths.
 pub(crate) fn detach(devices: Vec<LoopDevice>) -> Result<Vec<PathBuf>, LeftoverError> {
     let mut detached = Vec::new();
     for device in devices {

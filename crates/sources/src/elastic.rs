@@ -181,7 +181,6 @@ pub fn read_answer(
     non_empty(reading, source_name.to_owned(), query)
 }
 
-/// Returns the reading, or an error if it is empty.
 fn non_empty(reading: Reading, source_name: String, query: &Query) -> Result<Reading, SourceError> {
     if reading.series.is_empty() {
         let reason = format!("no value of {} within the times", query.field);

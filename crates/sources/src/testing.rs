@@ -4,7 +4,6 @@ use crate::{FileOptions, Format, Reading};
 use facts::series::Series;
 use jiff::Timestamp;
 
-/// The options for a file of this format.
 pub(crate) fn in_format(format: Format) -> FileOptions {
     FileOptions {
         format: Some(format),
@@ -12,7 +11,6 @@ pub(crate) fn in_format(format: Format) -> FileOptions {
     }
 }
 
-/// The series of this name.
 pub(crate) fn series<'r>(reading: &'r Reading, name: &str) -> &'r Series {
     let found = reading.series.iter().find(|one| one.name == name);
     found.unwrap_or_else(|| panic!("{name}: {:?}", names(reading)))

@@ -366,7 +366,6 @@ impl<'t> Pair<'t> {
     }
 }
 
-/// The trials of a set that have a metric.
 fn metrics<'t>(set: &'t TrialSet, key: &MetricKey) -> Vec<(usize, &'t Metric)> {
     let trials = set.trials.iter().enumerate();
     trials

@@ -90,7 +90,6 @@ fn finite(values: &[f64]) -> Result<(), NoValue> {
     }
 }
 
-/// The weighted mean of values.
 fn mean_value(values: &[f64], weights: Option<&[f64]>, random: &mut Random) -> TrialValue {
     // Scaled by the largest magnitudes, so that no sum overflows.
     let scale = largest(values);

@@ -18,7 +18,6 @@ pub(crate) fn is_result(document: &Value) -> bool {
         .is_some_and(|summary| summary.get("requestsPerSec").is_some())
 }
 
-/// Reads a result.
 pub(crate) fn read(source_name: &str, document: &Value) -> Result<Trial, ResultsError> {
     let root = Place::root(source_name, document);
     let summary = root.require("summary")?;

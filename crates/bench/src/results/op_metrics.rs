@@ -65,7 +65,6 @@ pub struct Times {
     pub unit: Option<String>,
 }
 
-/// Reads all tasks.
 pub(crate) fn read_tasks(place: &Place<'_>) -> Result<Vec<Task>, ResultsError> {
     let tasks = place.elements(TASKS_MAX)?;
     Ok(tasks.iter().map(read_task).collect::<Result<_, _>>()?)

@@ -62,7 +62,6 @@ pub(crate) struct Source {
     pub(crate) post: bool,
     /// Path and query.
     pub(crate) path: Template,
-    /// The body.
     pub(crate) body: Body,
     /// Documents in each request; 0 if it writes none.
     pub(crate) documents: u64,
@@ -84,7 +83,6 @@ pub(crate) enum Body {
 }
 
 impl Source {
-    /// Returns what was prepared.
     pub(crate) fn prepared(&self) -> Prepared {
         match &self.body {
             Body::Ring(bodies) => Prepared {

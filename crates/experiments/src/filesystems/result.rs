@@ -293,7 +293,6 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// A run as one trial of its variant.
 #[allow(clippy::cast_precision_loss)] // sizes
 fn trial(run: &VariantRun, include_invalid: bool, notes: &mut Vec<String>) -> Trial {
     let mut trial = Trial {
@@ -325,7 +324,6 @@ fn trial(run: &VariantRun, include_invalid: bool, notes: &mut Vec<String>) -> Tr
     trial
 }
 
-/// Adds the times of one trial.
 fn add_times(of: &RunTrial, trial: &mut Trial) -> Result<(), bench::driver::JournalError> {
     let folder = Path::new(&of.folder);
     let label = of.what.label();
