@@ -85,7 +85,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            match (self.level, key.as_ref()) {
+            match (self.level, &*key) {
                 (RESPONSE, "stats") => *self.stats = Some(map.next_value()?),
                 (RESPONSE, "routing_table") | (INDICES | SHARDS, _) | (PARTS, "current") => {
                     self.copies.get_or_insert_default();
