@@ -14,11 +14,13 @@ use bench::compare::batch_means::memory;
 use bench::compare::distribution::student_two_sided;
 use bench::compare::single::single_run_false_share;
 use bench::compare::{
-    Comparison, Metric, MetricKey, Observations, Options, Rank, Trial, TrialSet, Verdict, compare,
+    Comparison, Metric, MetricKey, Options, Rank, Trial, TrialSet, Verdict, compare,
 };
 use facts::series::Better;
 use rayon::prelude::*;
-use simulate::{Effect, Machine, Random, System};
+use simulate::{
+    Effect, Machine, Random, System, compared, differs, is_worse, says_equal, trial_set,
+};
 
 const SEED: u64 = 20;
 const MARGIN: f64 = 0.03;
@@ -72,29 +74,6 @@ fn runs(system: &System, trials: usize, mean: f64, random: &mut Random) -> Vec<V
     (0..trials).map(|_| system.trial(mean, random)).collect()
 }
 
-fn trial_set(name: &str, runs: &[Vec<f64>]) -> TrialSet {
-    let trial = |values: &Vec<f64>| Trial {
-        metrics: [(MetricKey::new("bulk", "throughput"), metric(values.clone()))].into(),
-        ..Trial::default()
-    };
-    TrialSet {
-        name: name.to_owned(),
-        trials: runs.iter().map(trial).collect(),
-    }
-}
-
-fn metric(values: Vec<f64>) -> Metric {
-    Metric {
-        unit: Some("docs/s".to_owned()),
-        better: Better::Higher,
-        rank: Rank::Primary,
-        observations: Observations::Blocks {
-            values,
-            weights: None,
-        },
-    }
-}
-
 fn options() -> Options {
     Options {
         margin: MARGIN,
@@ -104,27 +83,15 @@ fn options() -> Options {
 
 fn ours(runs: &Runs) -> Comparison {
     let sets = [
-        trial_set("baseline", &runs.baseline),
-        trial_set("contender", &runs.contender),
+        trial_set("baseline", runs.baseline.clone()),
+        trial_set("contender", runs.contender.clone()),
     ];
-    compare(&sets, &options())
-        .expect("sets of trials")
-        .comparisons
-        .remove(0)
+    compared(&sets, &options())
 }
 
-fn differs(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Differs { .. })
-}
-
-fn says_equal(verdict: Verdict) -> bool {
-    matches!(
-        verdict,
-        Verdict::NoDifferenceLargerThan { .. }
-            | Verdict::Differs {
-                within_margin: true
-            }
-    )
+/// What each test says of each pair.
+fn outcomes<T: Send>(pairs: u64, of_pair: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    (0..pairs).into_par_iter().map(of_pair).collect()
 }
 
 /// Welch's t at 5 % on means with variances and numbers of independent values.
@@ -186,18 +153,15 @@ fn shares<const N: usize>(outcomes: &[[bool; N]]) -> String {
 }
 
 fn false_verdicts(pairs: u64, system: &System, trials: usize) -> Vec<[bool; 4]> {
-    (0..pairs)
-        .into_par_iter()
-        .map(|pair| {
-            let runs = simulate(system, trials, 1.0, pair);
-            [
-                differs(ours(&runs).verdict),
-                welch_on_trials(&runs),
-                latte(&runs.baseline[..1], &runs.contender[..1]),
-                latte(&runs.baseline, &runs.contender),
-            ]
-        })
-        .collect()
+    outcomes(pairs, |pair| {
+        let runs = simulate(system, trials, 1.0, pair);
+        [
+            differs(&ours(&runs)),
+            welch_on_trials(&runs),
+            latte(&runs.baseline[..1], &runs.contender[..1]),
+            latte(&runs.baseline, &runs.contender),
+        ]
+    })
 }
 
 fn equal_systems(pairs: u64) {
@@ -241,21 +205,14 @@ fn unequal_sets(pairs: u64) {
         ((10, 0.01), (3, 0.03)),
         ((5, 0.01), (5, 0.03)),
     ] {
-        let of = |between: f64| System {
-            between,
-            ..System::default()
-        };
-        let outcomes: Vec<[bool; 1]> = (0..pairs)
-            .into_par_iter()
-            .map(|pair| {
-                let mut random = Random::new(SEED + 3, pair + 1);
-                let runs = Runs {
-                    baseline: runs(&of(sd_a), a, 10_000.0, &mut random),
-                    contender: runs(&of(sd_b), b, 10_000.0, &mut random),
-                };
-                [differs(ours(&runs).verdict)]
-            })
-            .collect();
+        let outcomes = outcomes(pairs, |pair| {
+            let mut random = Random::new(SEED + 3, pair + 1);
+            let runs = Runs {
+                baseline: runs(&System::with_sd(sd_a), a, 10_000.0, &mut random),
+                contender: runs(&System::with_sd(sd_b), b, 10_000.0, &mut random),
+            };
+            [differs(&ours(&runs))]
+        });
         println!(
             "| {a} and {b} | {:.0} and {:.0} % |{}",
             sd_a * 100.0,
@@ -272,10 +229,7 @@ fn first_200(_: u64) {
     );
     println!("|---|---|---|---|---|");
     for between in [0.01, 0.02] {
-        let system = System {
-            between,
-            ..System::default()
-        };
+        let system = System::with_sd(between);
         let outcomes = false_verdicts(200, &system, 5);
         let count = |column: usize| outcomes.iter().filter(|outcome| outcome[column]).count();
         println!(
@@ -295,20 +249,11 @@ fn slower_systems(pairs: u64) {
     println!("|---|---|---|---|");
     for between in [0.01, 0.02] {
         for trials in [5, 10] {
-            let system = System {
-                between,
-                ..System::default()
-            };
-            let outcomes: Vec<[bool; 2]> = (0..pairs)
-                .into_par_iter()
-                .map(|pair| {
-                    let runs = simulate(&system, trials, 0.95, pair);
-                    [
-                        ours(&runs).is_better() == Some(false),
-                        welch_on_trials(&runs),
-                    ]
-                })
-                .collect();
+            let system = System::with_sd(between);
+            let outcomes = outcomes(pairs, |pair| {
+                let runs = simulate(&system, trials, 0.95, pair);
+                [is_worse(&ours(&runs)), welch_on_trials(&runs)]
+            });
             let percent = between * 100.0;
             println!(
                 "| {trials} and {trials} | {percent:.0} % |{}",
@@ -327,22 +272,13 @@ fn equivalence(pairs: u64) {
     );
     println!("|---|---|---|---|---|---|");
     for (trials, between) in [(5, 0.01), (5, 0.02), (10, 0.01), (10, 0.02), (20, 0.02)] {
-        let system = System {
-            between,
-            ..System::default()
-        };
+        let system = System::with_sd(between);
         for ratio in [1.0, 0.99, 1.02, 1.03, 1.0 / 1.03, 0.97, 1.04] {
-            let outcomes: Vec<[bool; 3]> = (0..pairs)
-                .into_par_iter()
-                .map(|pair| {
-                    let verdict = ours(&simulate(&system, trials, ratio, pair)).verdict;
-                    [
-                        says_equal(verdict),
-                        matches!(verdict, Verdict::CannotTell { .. }),
-                        differs(verdict),
-                    ]
-                })
-                .collect();
+            let outcomes = outcomes(pairs, |pair| {
+                let found = ours(&simulate(&system, trials, ratio, pair));
+                let cannot_tell = matches!(found.verdict, Verdict::CannotTell { .. });
+                [says_equal(&found), cannot_tell, differs(&found)]
+            });
             println!(
                 "| {trials} and {trials} | {:.0} % | {:+.2} % |{}",
                 between * 100.0,
@@ -362,10 +298,7 @@ fn promised_trials(pairs: u64) {
     );
     println!("|---|---|---|---|");
     for between in [0.02, 0.04] {
-        let system = System {
-            between,
-            ..System::default()
-        };
+        let system = System::with_sd(between);
         // The typical answer of sets of ten.
         let mut asked: Vec<u32> = (0..pairs.min(500))
             .into_par_iter()
@@ -382,14 +315,10 @@ fn promised_trials(pairs: u64) {
         let Some(trials) = asked.get(asked.len() / 2).copied() else {
             continue;
         };
-        let outcomes: Vec<[bool; 2]> = (0..pairs.min(500))
-            .into_par_iter()
-            .map(|pair| {
-                let of =
-                    |ratio: f64| ours(&simulate(&system, trials as usize, ratio, pair)).verdict;
-                [says_equal(of(1.0)), differs(of(1.03))]
-            })
-            .collect();
+        let outcomes = outcomes(pairs.min(500), |pair| {
+            let of = |ratio: f64| ours(&simulate(&system, trials as usize, ratio, pair));
+            [says_equal(&of(1.0)), differs(&of(1.03))]
+        });
         println!(
             "| {:.0} % | {trials} (median) |{}",
             between * 100.0,
@@ -405,10 +334,9 @@ fn many_metrics(pairs: u64) {
     println!("| metrics | independent | half of the run effect shared |");
     println!("|---|---|---|");
     for count in [2, 12, 40] {
-        let outcomes: Vec<[bool; 2]> = (0..pairs)
-            .into_par_iter()
-            .map(|pair| [0.0, 0.5].map(|shared| any_difference(count, shared, pair)))
-            .collect();
+        let outcomes = outcomes(pairs, |pair| {
+            [0.0, 0.5].map(|shared| any_difference(count, shared, pair))
+        });
         println!("| {count} |{}", shares(&outcomes));
     }
 }
@@ -438,10 +366,7 @@ fn any_difference(count: usize, shared: f64, pair: u64) -> bool {
     };
     let sets = [set("baseline"), set("contender")];
     let report = compare(&sets, &options()).expect("sets of trials");
-    report
-        .comparisons
-        .iter()
-        .any(|found| differs(found.verdict))
+    report.comparisons.iter().any(differs)
 }
 
 /// Trials in the order A B B A on a machine that drifts, with and without their times.
@@ -467,50 +392,27 @@ fn interleaved(pairs: u64) {
             ..Machine::default()
         };
         let (turns, halves) = ("ABBA".repeat(5), "A".repeat(10) + &"B".repeat(10));
-        let outcomes: Vec<[bool; 6]> = (0..pairs)
-            .into_par_iter()
-            .map(|pair| {
-                let of = |ratio: f64, timed: bool| {
-                    in_order(&turns, machine, ratio, timed, pair).is_better()
-                };
-                let after =
-                    |timed: bool| differs(in_order(&halves, machine, 1.0, timed, pair).verdict);
-                [
-                    of(1.0, true).is_some(),
-                    of(1.0, false).is_some(),
-                    of(0.95, true) == Some(false),
-                    of(0.95, false) == Some(false),
-                    after(true),
-                    after(false),
-                ]
-            })
-            .collect();
+        let outcomes = outcomes(pairs, |pair| {
+            let of = |ratio: f64, timed: bool| in_order(&turns, machine, ratio, timed, pair);
+            let after = |timed: bool| differs(&in_order(&halves, machine, 1.0, timed, pair));
+            [
+                differs(&of(1.0, true)),
+                differs(&of(1.0, false)),
+                is_worse(&of(0.95, true)),
+                is_worse(&of(0.95, false)),
+                after(true),
+                after(false),
+            ]
+        });
         println!("| {name} |{}", shares(&outcomes));
     }
 }
 
-/// Sets of trials in an order, such as `ABBA`; without their times, the comparison does not know it.
+/// Compares sets of trials in an order, such as `ABBA`.
 fn in_order(order: &str, machine: Machine, ratio: f64, timed: bool, pair: u64) -> Comparison {
     let mut random = Random::new(SEED + 2, pair + 1);
-    let mut sets = ["baseline", "contender"].map(|name| TrialSet {
-        name: name.to_owned(),
-        trials: Vec::new(),
-    });
     let logs = machine.trials(order.len(), &mut random);
-    for ((place, set), log) in (0..).zip(order.chars()).zip(logs) {
-        let is_contender = set == 'B';
-        let mean = if is_contender { 100.0 * ratio } else { 100.0 };
-        let throughput = Metric::scalar(mean * log.exp(), None, Better::Higher, Rank::Primary);
-        sets[usize::from(is_contender)].trials.push(Trial {
-            started_us: timed.then_some(place),
-            metrics: [(MetricKey::new("bulk", "throughput"), throughput)].into(),
-            ..Trial::default()
-        });
-    }
-    compare(&sets, &options())
-        .expect("sets of trials")
-        .comparisons
-        .remove(0)
+    compared(&simulate::in_order(order, logs, ratio, timed), &options())
 }
 
 /// Trials that resemble the one before, by the order in which the sets ran.
@@ -564,20 +466,17 @@ fn lines(pairs: u64, name: &str, order: &str, phis: &[f64], slow: f64) {
                 ..Machine::default()
             }
         });
-        let outcomes: Vec<[[bool; 4]; 2]> = (0..pairs)
-            .into_par_iter()
-            .map(|pair| {
-                [true, false].map(|timed| {
-                    let of = |machine, ratio| in_order(order, machine, ratio, timed, pair);
-                    [
-                        differs(of(wide, 1.0).verdict),
-                        of(wide, 0.95).is_better() == Some(false),
-                        says_equal(of(narrow, 1.03).verdict),
-                        says_equal(of(narrow, 1.0).verdict),
-                    ]
-                })
+        let outcomes = outcomes(pairs, |pair| {
+            [true, false].map(|timed| {
+                let of = |machine, ratio| in_order(order, machine, ratio, timed, pair);
+                [
+                    differs(&of(wide, 1.0)),
+                    is_worse(&of(wide, 0.95)),
+                    says_equal(&of(narrow, 1.03)),
+                    says_equal(&of(narrow, 1.0)),
+                ]
             })
-            .collect();
+        });
         print!("| {name} | {a} and {b} | {phi} |");
         for column in 0..4 {
             let hits = [0, 1].map(|known: usize| {

@@ -8,14 +8,17 @@
 //! - [`validity`]: whether the trial may be believed;
 //! - [`results`]: reads the results of other drivers;
 //! - [`compare`]: compares sets of trials;
-//! - [`nightly`]: a history of trials, night after night.
+//! - [`nightly`]: a history of trials, night after night;
+//! - [`path_error`]: errors of files and folders.
 //!
 //! Nothing here writes to the terminal: progress goes to [`driver::Progress`].
 
 pub mod compare;
 pub mod driver;
 pub mod host;
+mod names;
 pub mod nightly;
+pub mod path_error;
 mod random;
 pub mod results;
 pub mod track;

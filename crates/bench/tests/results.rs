@@ -171,7 +171,7 @@ fn exports_of_hyperfine() {
     assert_eq!(trials.len(), 1);
     assert_eq!(trials[0].environment["command"], "grep -c x /etc/services");
     let key = MetricKey::new("command", "time mean");
-    let Observations::Samples { values, .. } = &trials[0].metrics[&key].observations else {
+    let Observations::Values(values) = &trials[0].metrics[&key].observations else {
         panic!();
     };
     assert_eq!(values.len(), 6);

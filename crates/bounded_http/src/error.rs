@@ -1,6 +1,5 @@
 //! Errors of requests.
 
-use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -32,43 +31,74 @@ pub enum Stage {
     Unknown,
 }
 
+impl Stage {
+    /// The stage as the end of a sentence.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Name => " while looking its name up",
+            Self::Connect => " while connecting",
+            Self::Answer => " while waiting for the answer",
+            Self::Body => " while reading the answer",
+            Self::Unknown => "",
+        }
+    }
+}
+
 /// Why a TLS connection failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsFault {
     /// The certificate's issuer is not trusted.
+    #[error("TLS: the certificate's issuer is not trusted")]
     UnknownIssuer,
     /// The certificate is for other names.
+    #[error("TLS: the certificate is for another name")]
     WrongName,
     /// The certificate has expired or is not yet valid.
+    #[error("TLS: the certificate is out of its time")]
     Expired,
     /// The server's certificate is an authority's own.
+    #[error(
+        "TLS: the server's certificate is that of an authority (CA:TRUE), as `openssl req -x509` \
+         makes it, and not a server's"
+    )]
     Authority,
     /// The certificate is rejected for another reason, in the TLS library's words.
+    #[error("TLS: the certificate is rejected: {0}")]
     Certificate(String),
     /// The server asks for a certificate of the client's, which has none.
+    #[error("TLS: the server asks for a client certificate")]
     ClientCertificate,
     /// The server does not speak TLS.
+    #[error("TLS: the server does not speak it")]
     NotTls,
     /// Any other error, in the TLS library's words.
+    #[error("TLS: {0}")]
     Other(String),
 }
 
 /// What went wrong with a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ErrorKind {
     /// The client cannot be created, for example because of a certificate file.
+    #[error("{0}")]
     Setup(String),
     /// The path cannot be combined with the endpoint.
+    #[error("this URL takes no further path")]
     Path,
     /// The host name has no address, or the name service did not respond.
+    #[error("the host's name was not found ({0})")]
     Resolve(String),
     /// Connection refused.
+    #[error("the connection was refused")]
     Refused,
     /// The network is unreachable, or another connection error.
+    #[error("no connection ({0})")]
     Connection(String),
     /// TLS failed.
+    #[error("{0}")]
     Tls(TlsFault),
     /// The request timed out.
+    #[error("not done within {limit:?}{}", .stage.words())]
     Timeout {
         /// The timeout that was hit.
         limit: Duration,
@@ -76,15 +106,19 @@ pub enum ErrorKind {
         stage: Stage,
     },
     /// The server closed the connection before the response was complete.
+    #[error("the server closed the connection before the answer's end")]
     Cut,
     /// The response is not HTTP.
+    #[error("the answer is not HTTP ({0})")]
     NotHttp(String),
     /// The response exceeds the limit.
+    #[error("the answer is longer than {limit_bytes} bytes")]
     TooLarge {
         /// The limit.
         limit_bytes: u64,
     },
     /// A status other than 2xx.
+    #[error("status {code}{}", quoted(.body))]
     Status {
         /// The status code.
         code: u16,
@@ -92,6 +126,7 @@ pub enum ErrorKind {
         body: String,
     },
     /// The server redirects; redirects are not followed.
+    #[error("status {code}: the server points to {location}")]
     Redirect {
         /// The status code.
         code: u16,
@@ -99,6 +134,7 @@ pub enum ErrorKind {
         location: String,
     },
     /// The body is not the expected JSON.
+    #[error("unexpected JSON: {0}")]
     Json(String),
 }
 
@@ -170,60 +206,12 @@ impl HttpError {
     }
 }
 
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Setup(reason) => f.write_str(reason),
-            Self::Path => f.write_str("this URL takes no further path"),
-            Self::Resolve(reason) => write!(f, "the host's name was not found ({reason})"),
-            Self::Refused => f.write_str("the connection was refused"),
-            Self::Connection(reason) => write!(f, "no connection ({reason})"),
-            Self::Tls(fault) => fault.fmt(f),
-            Self::Timeout { limit, stage } => {
-                let stage = match stage {
-                    Stage::Name => " while looking its name up",
-                    Stage::Connect => " while connecting",
-                    Stage::Answer => " while waiting for the answer",
-                    Stage::Body => " while reading the answer",
-                    Stage::Unknown => "",
-                };
-                write!(f, "not done within {limit:?}{stage}")
-            }
-            Self::Cut => f.write_str("the server closed the connection before the answer's end"),
-            Self::NotHttp(reason) => write!(f, "the answer is not HTTP ({reason})"),
-            Self::TooLarge { limit_bytes } => {
-                write!(f, "the answer is longer than {limit_bytes} bytes")
-            }
-            Self::Status { code, body } => {
-                write!(f, "status {code}")?;
-                if !body.is_empty() {
-                    write!(f, ": {body}")?;
-                }
-                Ok(())
-            }
-            Self::Redirect { code, location } => {
-                write!(f, "status {code}: the server points to {location}")
-            }
-            Self::Json(reason) => write!(f, "unexpected JSON: {reason}"),
-        }
-    }
-}
-
-impl fmt::Display for TlsFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownIssuer => f.write_str("TLS: the certificate's issuer is not trusted"),
-            Self::WrongName => f.write_str("TLS: the certificate is for another name"),
-            Self::Expired => f.write_str("TLS: the certificate is out of its time"),
-            Self::Authority => f.write_str(
-                "TLS: the server's certificate is that of an authority (CA:TRUE), as `openssl req \
-                 -x509` makes it, and not a server's",
-            ),
-            Self::Certificate(reason) => write!(f, "TLS: the certificate is rejected: {reason}"),
-            Self::ClientCertificate => f.write_str("TLS: the server asks for a client certificate"),
-            Self::NotTls => f.write_str("TLS: the server does not speak it"),
-            Self::Other(reason) => write!(f, "TLS: {reason}"),
-        }
+/// The body of a response as the end of a sentence.
+fn quoted(body: &str) -> String {
+    if body.is_empty() {
+        String::new()
+    } else {
+        format!(": {body}")
     }
 }
 

@@ -124,34 +124,26 @@ impl Server {
         names: &[&str],
         answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
     ) -> Self {
-        Self::start_certified(authority.certify(names, (2000, 4000), false), answer)
+        Self::listen(answer, Some(authority.certify(names, (2000, 4000), false)))
     }
 
     /// Starts a TLS server whose certificate is an authority's.
     pub fn start_as_authority(authority: &Authority, names: &[&str]) -> Self {
-        Self::start_certified(authority.certify(names, (2000, 4000), true), |_| {
-            Answer::ok("{}")
-        })
+        let tls = authority.certify(names, (2000, 4000), true);
+        Self::listen(|_| Answer::ok("{}"), Some(tls))
     }
 
     /// Starts a TLS server with an expired certificate.
     pub fn start_expired(authority: &Authority, names: &[&str]) -> Self {
-        Self::start_certified(authority.certify(names, (2000, 2001), false), |_| {
-            Answer::ok("{}")
-        })
-    }
-
-    fn start_certified(
-        tls: ServerConfig,
-        answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
-    ) -> Self {
-        Self::listen(answer, Some(Arc::new(tls)))
+        let tls = authority.certify(names, (2000, 2001), false);
+        Self::listen(|_| Answer::ok("{}"), Some(tls))
     }
 
     fn listen(
         answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
-        tls: Option<Arc<ServerConfig>>,
+        tls: Option<ServerConfig>,
     ) -> Self {
+        let tls = tls.map(Arc::new);
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let state = Arc::new(State {

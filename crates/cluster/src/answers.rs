@@ -84,6 +84,15 @@ pub struct Unanswered {
     pub needs: Option<String>,
 }
 
+impl Unanswered {
+    pub(crate) fn new(why: String, needs: Option<&str>) -> Self {
+        Self {
+            why,
+            needs: needs.map(str::to_owned),
+        }
+    }
+}
+
 impl Answers {
     /// Serializes to the saved format, as readable JSON. The same responses give the same bytes.
     ///

@@ -164,12 +164,17 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         .and_then(|routing| routing.master.as_deref())
         .filter(|id| is_plain_id(id))
         .unwrap_or("_master");
-    let hot_threads = requester.part_of_text(
+    let hot_threads = requester.part_by(
         // A thread that waits for its disk takes no processor time, and comes last.
         &format!("/_nodes/{master}/hot_threads?threads=50&type=cpu&timeout={NODE_TIMEOUT}"),
-        |text| {
-            text.contains("Hot threads at ")
-                .then(|| threads::parse_hot_threads(text))
+        Scope::Master,
+        |body| {
+            let text = String::from_utf8_lossy(body);
+            if text.contains("Hot threads at ") {
+                Ok(threads::parse_hot_threads(&text))
+            } else {
+                Err("no threads in the answer".to_owned())
+            }
         },
     );
     // Last: it needs more rights than the others.
@@ -261,6 +266,9 @@ enum Scope {
 /// The privileges needed, for error messages about a 403.
 const PRIVILEGES: &str = "the cluster privilege monitor, and view_index_metadata on all indices";
 
+/// What is needed after a timeout.
+const FASTER: &str = "a cluster that answers, or a longer --timeout";
+
 struct Requester<'a> {
     client: &'a Client,
     endpoint: &'a Endpoint,
@@ -306,10 +314,7 @@ impl Requester<'_> {
         }
         Ok(Root::parse(&response.body).map_err(|error| {
             let found = looks_like(&response.body, &error);
-            let why = Unanswered {
-                why: format!("GET /: {found}"),
-                needs: None,
-            };
+            let why = Unanswered::new(format!("GET /: {found}"), None);
             (why, self.other_server(&found))
         }))
     }
@@ -328,34 +333,25 @@ impl Requester<'_> {
         scope: Scope,
         parse: impl FnOnce(&[u8]) -> Result<T, serde_json::Error>,
     ) -> Part<T> {
-        let response = match self.response(path, scope) {
-            Ok(response) => response,
-            Err(why) => return Part::Unanswered(why),
-        };
-        match parse(&response.body) {
-            Ok(answer) => Part::Answer(answer),
-            Err(error) => {
-                let found = looks_like(&response.body, &error);
-                Part::Unanswered(Unanswered {
-                    why: format!("GET {}: {found}", page(path)),
-                    needs: None,
-                })
-            }
-        }
+        self.part_by(path, scope, |body| {
+            parse(body).map_err(|error| looks_like(body, &error))
+        })
     }
 
-    fn part_of_text<T>(&mut self, path: &str, parse: impl FnOnce(&str) -> Option<T>) -> Part<T> {
-        let response = match self.response(path, Scope::Master) {
-            Ok(response) => response,
-            Err(why) => return Part::Unanswered(why),
-        };
-        let text = String::from_utf8_lossy(&response.body);
-        match parse(&text) {
-            Some(answer) => Part::Answer(answer),
-            None => Part::Unanswered(Unanswered {
-                why: format!("GET {}: no threads in the answer", page(path)),
-                needs: None,
-            }),
+    /// Requests one part. The error of `parse` says what the answer looks like instead.
+    fn part_by<T>(
+        &mut self,
+        path: &str,
+        scope: Scope,
+        parse: impl FnOnce(&[u8]) -> Result<T, String>,
+    ) -> Part<T> {
+        let answer = self.response(path, scope).and_then(|response| {
+            parse(&response.body)
+                .map_err(|found| Unanswered::new(format!("GET {}: {found}", page(path)), None))
+        });
+        match answer {
+            Ok(answer) => Part::Answer(answer),
+            Err(why) => Part::Unanswered(why),
         }
     }
 
@@ -403,19 +399,15 @@ impl Requester<'_> {
     /// Returns a successful response, or why there is none.
     fn response(&mut self, path: &str, scope: Scope) -> Result<Response, Unanswered> {
         if self.timeouts >= TIMEOUTS_MAX {
-            return Err(Unanswered {
-                why: format!(
-                    "GET {}: not asked, after {TIMEOUTS_MAX} answers in a row had not come in time",
-                    page(path)
-                ),
-                needs: Some("a cluster that answers, or a longer --timeout".to_owned()),
-            });
+            let why = format!(
+                "GET {}: not asked, after {TIMEOUTS_MAX} answers in a row had not come in time",
+                page(path)
+            );
+            return Err(Unanswered::new(why, Some(FASTER)));
         }
         if self.no_master && scope == Scope::Master {
-            return Err(Unanswered {
-                why: format!("GET {}: not asked, no master is elected", page(path)),
-                needs: Some("an elected master".to_owned()),
-            });
+            let why = format!("GET {}: not asked, no master is elected", page(path));
+            return Err(Unanswered::new(why, Some("an elected master")));
         }
         match self.client.get(self.endpoint, path) {
             Ok(response) if (200..=299).contains(&response.status) => {
@@ -444,23 +436,19 @@ impl Requester<'_> {
             // Writing to a String cannot fail.
             let _ = write!(why, " ({exception})");
         }
+        let no_master = exception.is_some_and(|name| name.ends_with("_not_discovered_exception"));
+        if no_master {
+            self.no_master = true;
+            why.push_str(": no master is elected");
+        }
         let needs = match response.status {
+            _ if no_master => Some("an elected master"),
             401 => Some("credentials that the cluster accepts"),
             403 if path.starts_with("/_internal/") => Some("the cluster privilege manage"),
             403 => Some(PRIVILEGES),
             _ => None,
         };
-        if exception.is_some_and(|name| name.ends_with("_not_discovered_exception")) {
-            self.no_master = true;
-            return Unanswered {
-                why: format!("{why}: no master is elected"),
-                needs: Some("an elected master".to_owned()),
-            };
-        }
-        Unanswered {
-            why,
-            needs: needs.map(str::to_owned),
-        }
+        Unanswered::new(why, needs)
     }
 }
 
@@ -482,16 +470,8 @@ fn unanswered(page: &str, kind: &ErrorKind) -> Unanswered {
         ErrorKind::NotHttp(_) => "the answer is not HTTP".to_owned(),
         kind => kind.to_string(),
     };
-    let needs = match kind {
-        ErrorKind::Timeout { .. } => {
-            Some("a cluster that answers, or a longer --timeout".to_owned())
-        }
-        _ => None,
-    };
-    Unanswered {
-        why: format!("GET {page}: {why}"),
-        needs,
-    }
+    let needs = matches!(kind, ErrorKind::Timeout { .. }).then_some(FASTER);
+    Unanswered::new(format!("GET {page}: {why}"), needs)
 }
 
 /// Describes what was received instead of the expected JSON.

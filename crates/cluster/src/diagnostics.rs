@@ -18,7 +18,6 @@ use std::collections::{HashMap, HashSet};
 
 /// The file that says which server was asked.
 pub const VERSION_FILE: &str = "version.json";
-/// The threads of all nodes.
 const HOT_THREADS_FILE: &str = "nodes_hot_threads.txt";
 /// The files that say what the tool did and when, the newer one first.
 pub const MANIFESTS: [&str; 2] = ["diagnostic_manifest.json", "manifest.json"];
@@ -67,10 +66,10 @@ pub fn from_diagnostics(files: Files<'_>, endpoint: &str) -> Result<Answers, Inp
     let hot_threads = match files(HOT_THREADS_FILE) {
         Ok(body) => match threads::from_file(&body, HOT_THREADS_FILE) {
             Ok(found) => Part::Answer(found),
-            Err(error) => Part::Unanswered(Unanswered {
-                why: format!("{HOT_THREADS_FILE}: expected {}", error.expected),
-                needs: None,
-            }),
+            Err(error) => Part::Unanswered(Unanswered::new(
+                format!("{HOT_THREADS_FILE}: expected {}", error.expected),
+                None,
+            )),
         },
         Err(why) => missing(HOT_THREADS_FILE, &why),
     };
@@ -134,14 +133,14 @@ fn parsed<T>(
         (Some(exception), _) => format!("{name}: the server answered with an error ({exception})"),
         (None, Err(error)) => format!("{name}: {}", looks_like(body, &error)),
     };
-    Part::Unanswered(Unanswered { why, needs: None })
+    Part::Unanswered(Unanswered::new(why, None))
 }
 
 fn missing<T>(name: &str, why: &str) -> Part<T> {
-    Part::Unanswered(Unanswered {
-        why: format!("{name}: {why}"),
-        needs: Some("an archive of support-diagnostics in its full mode".to_owned()),
-    })
+    Part::Unanswered(Unanswered::new(
+        format!("{name}: {why}"),
+        Some("an archive of support-diagnostics in its full mode"),
+    ))
 }
 
 /// Names of the closed indices in a cluster state; `None` if it does not tell.

@@ -3,7 +3,7 @@
 //! Versions 1 and 2 of control groups differ in places and files (Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst
 //! of the kernel). A group has the name of the workspace, by which it is found and removed after a crash.
 
-use crate::path_error::{PathError, at};
+use bench::path_error::{PathError, at};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

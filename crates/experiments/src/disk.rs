@@ -1,10 +1,10 @@
 //! The device that a filesystem is made on: a file of the experiment's own, or a device that was named and confirmed.
 
-use crate::path_error::{PathError, at};
-use crate::program::{ProgramError, run_program, unmount_in};
+use crate::program::{ProgramError, run_program_on, unmount_in};
 use crate::register::RegisterError;
 use crate::variant::{FilesystemKind, Variant};
 use crate::workspace::Workspace;
+use bench::path_error::{PathError, at};
 use linux::counters::{CounterError, DeviceCounters, parse_diskstats};
 use linux::folder::{FileId, Folder};
 use linux::loop_device::LoopDevice;
@@ -201,19 +201,14 @@ impl Disk {
     /// # Errors
     /// If it is not known.
     pub(crate) fn accepts_discards(&self) -> Result<bool, DiskError> {
-        let arguments = [
+        let options = [
             "--noheadings",
             "--nodeps",
             "--bytes",
             "--output",
             "DISC-MAX",
         ];
-        let arguments = arguments.map(std::ffi::OsStr::new);
-        let text = run_program(
-            "lsblk",
-            "util-linux",
-            arguments.into_iter().chain([self.device.as_os_str()]),
-        )?;
+        let text = run_program_on("lsblk", "util-linux", &options, &self.device)?;
         Ok(text.trim().parse::<u64>().is_ok_and(|bytes| bytes > 0))
     }
 
@@ -251,7 +246,6 @@ impl Disk {
 pub(crate) struct Space {
     /// Bytes that may still be written.
     pub(crate) free_bytes: u64,
-    /// All its bytes.
     pub(crate) len_bytes: u64,
 }
 
@@ -279,17 +273,12 @@ impl Filesystem {
         if matches!(disk.behind, Behind::Claimed(_)) && disk.accepts_discards()? {
             disk.verify()?;
             // Without --force: the kernel refuses it if anybody has claimed the device.
-            run_program("blkdiscard", "util-linux", [&disk.device])?;
+            run_program_on("blkdiscard", "util-linux", &[], &disk.device)?;
         }
         let kind = variant.filesystem;
         let (mkfs, options) = kind.mkfs();
-        let options = options.iter().map(std::ffi::OsStr::new);
         disk.verify()?;
-        run_program(
-            mkfs,
-            kind.package(),
-            options.chain([disk.device.as_os_str()]),
-        )?;
+        run_program_on(mkfs, kind.package(), options, &disk.device)?;
         let within = workspace.folder();
         let path = within.join(MOUNT);
         let covered = match within.stat(MOUNT).map_err(at(&path))? {
@@ -433,8 +422,8 @@ impl Filesystem {
         if self.variant.filesystem != FilesystemKind::Btrfs {
             return None;
         }
-        let arguments = ["-b".as_ref(), "-x".as_ref(), self.path().as_os_str()];
-        let text = run_program("compsize", "btrfs-compsize", arguments).ok()?;
+        let options = ["-b", "-x"];
+        let text = run_program_on("compsize", "btrfs-compsize", &options, self.path()).ok()?;
         compsize_total(&text)
     }
 

@@ -1,9 +1,9 @@
 //! What an experiment has made on this machine outside its folder, found and removed: processes by a mark in their
 //! environment, mounts by what they are mounted on, loop devices by the file behind them. None is found by a path.
 
-use crate::path_error::{PathError, at};
 use crate::program::unmount_in;
 use crate::variant::FilesystemKind;
+use bench::path_error::{PathError, at};
 use linux::folder::{FileId, Folder};
 use linux::loop_device::LoopDevice;
 use linux::mount_id::MountId;
@@ -91,7 +91,6 @@ pub(crate) fn is_of(process: &Path, workspace: &Path) -> bool {
     fs::read(process.join("environ")).is_ok_and(|environment| is_marked(&environment, workspace))
 }
 
-/// Whether an environment has the mark of this workspace.
 fn is_marked(environment: &[u8], workspace: &Path) -> bool {
     environment.split(|byte| *byte == 0).any(|variable| {
         let value = variable.strip_prefix(MARK.as_bytes());
@@ -151,7 +150,6 @@ fn mounted_in(mount: &MountLine<'_>, path: &Path) -> Option<(Folder, String)> {
     Some((parent, name))
 }
 
-/// Detaches loop devices, and returns their paths.
 pub(crate) fn detach(devices: Vec<LoopDevice>) -> Result<Vec<PathBuf>, LeftoverError> {
     let mut detached = Vec::new();
     for device in devices {

@@ -1,9 +1,9 @@
 //! Where filesystems are made: an image, or a device of the user's that is claimed for as long as an experiment runs.
 
 use crate::disk::{Disk, DiskError};
-use crate::path_error::at;
-use crate::program::run_program;
+use crate::program::run_program_on;
 use crate::workspace::Workspace;
+use bench::path_error::at;
 use linux::folder::{Folder, OthersWrite};
 use linux::lock::Exclusive;
 use rustix::fs::{Mode, OFlags};
@@ -96,12 +96,8 @@ fn check_unused(device: &Path) -> Result<(), DiskError> {
 
 /// `holds ext4`, by its signatures.
 fn signatures(device: &Path) -> Result<String, DiskError> {
-    let arguments = ["--no-act", "--noheadings", "--output", "TYPE"].map(std::ffi::OsStr::new);
-    let found = run_program(
-        "wipefs",
-        "util-linux",
-        arguments.into_iter().chain([device.as_os_str()]),
-    )?;
+    let options = ["--no-act", "--noheadings", "--output", "TYPE"];
+    let found = run_program_on("wipefs", "util-linux", &options, device)?;
     let found: Vec<&str> = found.split_whitespace().collect();
     Ok(if found.is_empty() {
         "shows no signature, but may hold data all the same".to_owned()

@@ -1,12 +1,13 @@
 //! Programs of the system, such as mkfs; unmounting.
 
-use crate::path_error::{PathError, at};
+use bench::path_error::{PathError, at};
 use linux::folder::Folder;
 use linux::run::{IfStuck, KeepStderr, Limits, RunError, run};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use std::ffi::OsStr;
 use std::io;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -62,6 +63,17 @@ pub(crate) fn unmount_in(folder: &Folder, name: &str) -> Result<(), PathError> {
             result => return result.map_err(|error| at(&folder.join(name))(error.into())),
         }
     }
+}
+
+/// Runs a program of the system on a device or a mount point, as [`run_program`] does.
+pub(crate) fn run_program_on(
+    program: &str,
+    package: &str,
+    options: &[&str],
+    path: &Path,
+) -> Result<String, ProgramError> {
+    let options = options.iter().map(OsStr::new);
+    run_program(program, package, options.chain([path.as_os_str()]))
 }
 
 /// Runs a program of the system, and returns its standard output.

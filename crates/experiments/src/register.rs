@@ -5,7 +5,7 @@
 //! a loop device is put before it. So whatever a crash leaves is found, by device and inode, whatever has become of
 //! its path.
 
-use crate::path_error::{PathError, at};
+use bench::path_error::{PathError, at};
 use linux::folder::{FileId, Folder, OthersWrite};
 use linux::lock::Exclusive;
 use rustix::fs::OFlags;
@@ -67,7 +67,6 @@ pub(crate) struct Recorded {
     pub(crate) workspace: Option<PathBuf>,
     /// The workspace; `None` if the experiment ended before it was made.
     pub(crate) folder: Option<FileId>,
-    /// Its images.
     pub(crate) images: Vec<FileId>,
     /// Whether it was made since this machine started: only then do mounts and loop devices exist, and do device numbers
     /// mean the same.
@@ -184,7 +183,6 @@ impl Register {
 }
 
 impl Entry {
-    /// Its path.
     pub(crate) fn path(&self) -> PathBuf {
         self.register.join(&self.name)
     }
@@ -203,7 +201,6 @@ impl Entry {
         })
     }
 
-    /// Records an image.
     pub(crate) fn record_image(&self, image: FileId) -> Result<(), RegisterError> {
         self.append(&Record::Image {
             device: image.device,

@@ -8,8 +8,8 @@ use crate::control_group;
 use crate::leftovers::{
     LeftoverError, detach, kill_processes, mount_below, processes, unmount_all,
 };
-use crate::path_error::{PathError, at};
 use crate::register::{Entry, Recorded, Register, RegisterError};
+use bench::path_error::{PathError, at};
 use linux::folder::{FileId, Folder, OthersWrite};
 use linux::loop_device::LoopDevice;
 use std::fs;

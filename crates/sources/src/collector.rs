@@ -8,6 +8,7 @@ use facts::series::{Better, Dating, SampleOf, Series};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 /// The description of a series to be created.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,8 +25,7 @@ pub(crate) struct Draft {
 #[derive(Debug)]
 pub(crate) struct SeriesCollector {
     source: String,
-    since_us: i64,
-    until_us: i64,
+    wanted_us: Range<i64>,
     limits: Limits,
     drafts: Vec<(Draft, Samples)>,
     ids: HashMap<String, usize>,
@@ -51,8 +51,7 @@ impl SeriesCollector {
     pub fn new(source: &str, times: &Times, limits: Limits) -> Self {
         Self {
             source: source.to_owned(),
-            since_us: times.since.map_or(i64::MIN, Timestamp::as_microsecond),
-            until_us: times.until.map_or(i64::MAX, Timestamp::as_microsecond),
+            wanted_us: times.wanted_us(),
             limits,
             drafts: Vec::new(),
             ids: HashMap::new(),
@@ -103,7 +102,7 @@ impl SeriesCollector {
             self.beyond_series += 1;
             return;
         };
-        if time_us < self.since_us || time_us >= self.until_us {
+        if !self.wanted_us.contains(&time_us) {
             let (first, last) = self.outside_us.unwrap_or((time_us, time_us));
             self.outside_us = Some((first.min(time_us), last.max(time_us)));
             return;
@@ -200,13 +199,13 @@ impl SeriesCollector {
             });
         }
         if series.is_empty() {
-            return Err(SourceError::Empty {
-                source_name: self.source,
-                reason: match self.outside_us {
+            return Err(SourceError::empty(
+                self.source,
+                match self.outside_us {
                     Some(outside_us) => describe_times_outside(outside_us, &self.zone, dating),
                     None => "it holds no samples with a value".to_owned(),
                 },
-            });
+            ));
         }
         report_empty_series(&without, &mut self.skipped);
         make_names_unique(&mut series);
@@ -316,6 +315,7 @@ pub(crate) fn make_names_unique(series: &mut [Series]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::names;
 
     fn draft(name: &str, labels: &[(&str, &str)]) -> Draft {
         Draft {
@@ -397,8 +397,10 @@ mod tests {
             collector.push(id, 1, Some(1.0));
         }
         let reading = collector.finish(Dating::Absolute).unwrap();
-        let names: Vec<&str> = reading.series.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!(names, ["cpu a", "cpu b", "disk", "disk (3)", "disk (2)"]);
+        assert_eq!(
+            names(&reading),
+            ["cpu a", "cpu b", "disk", "disk (3)", "disk (2)"]
+        );
     }
 
     #[test]

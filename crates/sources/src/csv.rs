@@ -118,7 +118,7 @@ pub(crate) fn read(
     })?;
     let comments = has_comments(&head_text);
     let input = Cursor::new(head).chain(input).chain(END);
-    let (bounded, passed) = Bounded::new(input, true);
+    let (bounded, passed) = Bounded::new(input);
     let mut builder = ReaderBuilder::new();
     builder
         .delimiter(delimiter)

@@ -1,5 +1,5 @@
 use crate::detect::read_text;
-use crate::testing::times;
+use crate::testing::{names, times};
 use crate::{FileOptions, Format};
 use crate::{Reading, Times};
 use jiff::Timestamp;
@@ -21,10 +21,6 @@ fn error_with(text: &str, options: &FileOptions) -> String {
         ..options.clone()
     };
     read_text(text, &options).unwrap_err().to_string()
-}
-
-fn names(reading: &Reading) -> Vec<&str> {
-    reading.series.iter().map(|one| one.name.as_str()).collect()
 }
 
 #[test]

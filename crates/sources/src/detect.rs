@@ -262,10 +262,7 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
         _ => {}
     }
     if let Some(found) = rally::summary(&text).or_else(|| other_program(&text)) {
-        return Err(SourceError::Empty {
-            source_name: name.to_owned(),
-            reason: found.to_owned(),
-        });
+        return Err(SourceError::empty(name, found));
     }
     if text.lines().any(iostat::is_head) || iostat::is_bare_vmstat(&text) {
         return Ok(Format::Iostat);

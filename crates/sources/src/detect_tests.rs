@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::names;
 use std::io::Write;
 
 const CSV: &str = "time,value\n2016-09-26 01:30:00,1\n2016-09-27 01:30:00,2\n";
@@ -214,8 +215,7 @@ fn a_trials_folder_has_the_series_of_its_tables() {
         "time,cpu_steal,frequency\n2026-11-01T00:00:00Z,0.5,\n2026-11-01T00:00:01Z,0.25,\n",
     );
     let reading = read_path(folder.path(), &FileOptions::default()).unwrap();
-    let names: Vec<&str> = reading.series.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!(names, ["index_latency_p99_ms", "cpu_steal"]);
+    assert_eq!(names(&reading), ["index_latency_p99_ms", "cpu_steal"]);
     assert!(reading.skipped[0].what.ends_with("server.csv"));
 }
 

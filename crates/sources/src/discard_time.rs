@@ -88,9 +88,9 @@ pub(crate) fn of_disks(
     );
     skip(without_parts, WITHOUT_PARTS);
     if all.is_empty() {
-        return Err(SourceError::Empty {
-            source_name: source_name.to_owned(),
-            reason: match (idle, without_parts) {
+        return Err(SourceError::empty(
+            source_name,
+            match (idle, without_parts) {
                 (0, 1..) => format!("{WITHOUT_PARTS}, of all disks"),
                 (_, 1..) => format!(
                     "no disk spent time on discards, or on more flushes than usual; of {}, {WITHOUT_PARTS}",
@@ -98,7 +98,7 @@ pub(crate) fn of_disks(
                 ),
                 _ => "no disk spent time on discards, or on more flushes than usual".to_owned(),
             },
-        });
+        ));
     }
     Ok((all, skipped))
 }

@@ -109,15 +109,15 @@ fn extent_or_empty(
     time_field: &str,
     query: &Query,
 ) -> Result<(i64, i64), SourceError> {
-    session
-        .extent(scope, time_field)?
-        .ok_or_else(|| SourceError::Empty {
-            source_name: session.source_name(),
-            reason: format!(
+    session.extent(scope, time_field)?.ok_or_else(|| {
+        SourceError::empty(
+            session.source_name(),
+            format!(
                 "no document with {} within the times: check the index, the filter, or the times",
                 query.field
             ),
-        })
+        )
+    })
 }
 
 /// Asks for the steps of a time field between two times in milliseconds, in as many requests as the server's limit of
@@ -181,14 +181,10 @@ pub fn read_answer(
     non_empty(reading, source_name.to_owned(), query)
 }
 
-/// Returns the reading, or an error if it is empty.
 fn non_empty(reading: Reading, source_name: String, query: &Query) -> Result<Reading, SourceError> {
     if reading.series.is_empty() {
         let reason = format!("no value of {} within the times", query.field);
-        return Err(SourceError::Empty {
-            source_name,
-            reason,
-        });
+        return Err(SourceError::empty(source_name, reason));
     }
     Ok(reading)
 }

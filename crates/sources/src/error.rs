@@ -62,6 +62,14 @@ pub enum SourceError {
 }
 
 impl SourceError {
+    /// An error for a source without what was requested.
+    pub(crate) fn empty(source_name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Empty {
+            source_name: source_name.into(),
+            reason: reason.into(),
+        }
+    }
+
     /// An error for a query that was refused or a response that is invalid.
     pub(crate) fn refused(source_name: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Refused {

@@ -22,6 +22,7 @@ mod tests;
 
 use crate::discard_time;
 use crate::reading::SERIES_SAMPLES_MAX;
+use crate::text::file_error;
 use crate::{Limits, Reading, SourceError, Times};
 use bson::{Elements, Fault, Value};
 use chunk::Chunk;
@@ -115,10 +116,7 @@ pub fn read_bytes(
 
 /// Returns the files in the order in which they were written, the interim file last.
 pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    let trouble = |error| SourceError::File {
-        path: path.display().to_string(),
-        error,
-    };
+    let trouble = |error| file_error(&path.display().to_string(), error);
     if !std::fs::metadata(path).map_err(trouble)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -132,11 +130,10 @@ pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
         }
     }
     if found.is_empty() {
-        return Err(SourceError::Empty {
-            source_name: path.display().to_string(),
-            reason: "no file metrics.* in this directory: name the server's diagnostic.data"
-                .to_owned(),
-        });
+        return Err(SourceError::empty(
+            path.display().to_string(),
+            "no file metrics.* in this directory: name the server's diagnostic.data",
+        ));
     }
     // File names contain timestamps, so they sort by time.
     found.sort_by_key(|path| (is_interim(path), path.clone()));
@@ -204,10 +201,7 @@ impl<'a> Collector<'a> {
 
     fn read_file(&mut self, path: &Path) -> Result<(), SourceError> {
         let name = path.display().to_string();
-        let file = regular_file::open(path).map_err(|error| SourceError::File {
-            path: name.clone(),
-            error,
-        })?;
+        let file = regular_file::open(path).map_err(|error| file_error(&name, error))?;
         match self.read_from(BufReader::new(file), &name) {
             // The server may have been writing it; it holds a few minutes at most.
             Err(SourceError::Input(error)) if is_interim(path) => {
@@ -224,14 +218,9 @@ impl<'a> Collector<'a> {
         loop {
             document.clear();
             let mut take = |document: &mut Vec<u8>, bytes: usize| {
-                let have = document.len();
-                match (&mut input).take(bytes as u64).read_to_end(document) {
-                    Ok(_) => Ok(document.len() - have == bytes),
-                    Err(error) => Err(SourceError::File {
-                        path: name.to_owned(),
-                        error,
-                    }),
-                }
+                let read = (&mut input).take(bytes as u64).read_to_end(document);
+                read.map(|len| len == bytes)
+                    .map_err(|error| file_error(name, error))
             };
             let has_length = take(&mut document, 4)?;
             if document.is_empty() {
@@ -317,13 +306,7 @@ impl<'a> Collector<'a> {
             .map_err(fault)?
             .swap_remove(0);
         let columns = chunk.columns(|index| plan.wanted[index]).map_err(fault)?;
-        let bound = |moment: Option<jiff::Timestamp>, otherwise| {
-            moment.map_or(otherwise, jiff::Timestamp::as_microsecond)
-        };
-        let (since_us, until_us) = (
-            bound(self.times.since, i64::MIN),
-            bound(self.times.until, i64::MAX),
-        );
+        let wanted_us = self.times.wanted_us();
         for (sample, time_ms) in time.iter().enumerate() {
             let time_us = time_ms.saturating_mul(1000);
             if self.last_us.is_some_and(|last_us| time_us <= last_us) {
@@ -331,7 +314,7 @@ impl<'a> Collector<'a> {
                 continue;
             }
             self.last_us = Some(time_us);
-            if !(since_us..until_us).contains(&time_us) {
+            if !wanted_us.contains(&time_us) {
                 self.outside += 1;
                 continue;
             }
@@ -495,10 +478,7 @@ impl<'a> Collector<'a> {
                 ),
                 _ => "all selected metrics stay at zero: give other patterns".to_owned(),
             };
-            return Err(SourceError::Empty {
-                source_name: self.source_name,
-                reason,
-            });
+            return Err(SourceError::empty(self.source_name, reason));
         }
         let idle = made - reading.series.len();
         if idle > 0 {

@@ -18,7 +18,6 @@ use crate::{Reading, SourceError};
 use dating::Dated;
 use facts::series::Dating;
 use facts::{InputError, Skipped};
-use jiff::Timestamp;
 use log::Log;
 use std::io::BufRead;
 use units::count;
@@ -57,14 +56,7 @@ impl Log<'_> {
         }
         let dated = dating::date(&self, options)?;
         self.add_warnings(&dated);
-        let mut since_us = options
-            .times
-            .since
-            .map_or(i64::MIN, Timestamp::as_microsecond);
-        let mut until_us = options
-            .times
-            .until
-            .map_or(i64::MAX, Timestamp::as_microsecond);
+        let mut wanted_us = options.times.wanted_us();
         let Dated {
             dating,
             mut times_us,
@@ -87,16 +79,16 @@ impl Log<'_> {
         if dating == Dating::Undated && is_wanted {
             let warning = "the times that are wanted are not looked at: the log is not dated";
             self.collector.warnings.push(warning.to_owned());
-            (since_us, until_us) = (i64::MIN, i64::MAX);
+            wanted_us = i64::MIN..i64::MAX;
         }
         for time in &mut times_us {
-            *time = time.filter(|time| (since_us..until_us).contains(time));
+            *time = time.filter(|time| wanted_us.contains(time));
         }
         if times_us.iter().all(Option::is_none) {
-            return Err(SourceError::Empty {
-                source_name: self.source.to_owned(),
-                reason: "no report lies between the times that are wanted".to_owned(),
-            });
+            return Err(SourceError::empty(
+                self.source,
+                "no report lies between the times that are wanted",
+            ));
         }
         let kept = times_us.iter().zip(&self.reports);
         let with_devices = kept

@@ -1,6 +1,6 @@
 use super::*;
 use crate::detect::read_text;
-use crate::testing::times;
+use crate::testing::{in_format, series, times, warns};
 use crate::{Format, read_bytes};
 use facts::series::{Better, Dating, Series};
 use jiff::civil::date;
@@ -36,10 +36,7 @@ sda               0.00     3.00    1.00   11.00     8.00    52.00    10.00     0
 ";
 
 fn options() -> FileOptions {
-    FileOptions {
-        format: Some(Format::Iostat),
-        ..FileOptions::default()
-    }
+    in_format(Format::Iostat)
 }
 
 fn read(text: &str) -> Reading {
@@ -48,11 +45,6 @@ fn read(text: &str) -> Reading {
 
 fn error(text: &str) -> String {
     read_text(text, &options()).unwrap_err().to_string()
-}
-
-fn series<'r>(reading: &'r Reading, name: &str) -> &'r Series {
-    let found = reading.series.iter().find(|one| one.name == name);
-    found.unwrap_or_else(|| panic!("{name}"))
 }
 
 #[test]
@@ -260,12 +252,7 @@ fn several_logs_in_one_file() {
     let text = include_str!("../tests/data/iostat-y-m.txt");
     let reading = read(&format!("{text}\n{text}"));
     assert_eq!(series(&reading, "vda tps").values.len(), 2);
-    assert!(
-        reading
-            .warnings
-            .iter()
-            .any(|text| text.starts_with("2 reports left out"))
-    );
+    assert!(warns(&reading, |text| text.starts_with("2 reports left out")));
 }
 
 #[test]
@@ -341,12 +328,7 @@ fn times_outside_the_range_are_skipped() {
     assert_eq!(error, "f: no report lies between the times that are wanted");
     let piece = &MONGO[MONGO.find("# after").unwrap()..];
     let reading = read_text(piece, &options).unwrap();
-    assert!(
-        reading
-            .warnings
-            .iter()
-            .any(|text| text.contains("the log is not dated"))
-    );
+    assert!(warns(&reading, |text| text.contains("the log is not dated")));
 }
 
 #[test]
@@ -391,12 +373,8 @@ fn a_truncated_last_line_is_reported() {
     let reading = read(cut);
     assert_eq!(series(&reading, "nvme1n1 tps").values.len(), 4);
     assert_eq!(series(&reading, "md0 tps").values.len(), 3);
-    assert!(
-        reading
-            .warnings
-            .iter()
-            .any(|text| text.starts_with("the last line is not whole"))
-    );
+    assert!(warns(&reading, |text| text
+        .starts_with("the last line is not whole")));
 }
 
 /// Lines of every layout.
@@ -588,14 +566,7 @@ fn other_output_below_sars_or_vmstats_is_read_as_such() {
     }
     // What belongs to neither is told.
     let reading = read(&sar.replacen("\n\n", "\n\nsome words of somebody\n", 2));
-    assert!(
-        reading
-            .warnings
-            .iter()
-            .any(|text| text.contains("some words")),
-        "{:?}",
-        reading.warnings
-    );
+    assert!(warns(&reading, |text| text.contains("some words")));
     // An empty line ends no table of vmstat.
     let parted = read(&vmstat.replacen("54:43", "54:43\n", 1));
     assert_eq!(series(&parted, "all disks bo").values.len(), 13);

@@ -136,7 +136,7 @@ impl Records<'_> {
 
     fn array(&mut self, input: impl BufRead) -> Result<(), SourceError> {
         // The parser reads byte by byte, so the bytes counted as passed are exactly those it has parsed.
-        let (bounded, passed) = Bounded::new(input, true);
+        let (bounded, passed) = Bounded::new(input);
         let mut json = serde_json::Deserializer::from_reader(bounded);
         let mut failed = None;
         let outcome = json.deserialize_seq(Elements {

@@ -1,5 +1,6 @@
 use crate::Reading;
 use crate::detect::read_text;
+use crate::testing::in_format;
 use crate::{FileOptions, Format};
 use proptest::prelude::*;
 
@@ -8,10 +9,7 @@ fn read(text: &str) -> Reading {
 }
 
 fn error(text: &str) -> String {
-    let options = FileOptions {
-        format: Some(Format::JsonLines),
-        ..FileOptions::default()
-    };
+    let options = in_format(Format::JsonLines);
     read_text(text, &options).unwrap_err().to_string()
 }
 

@@ -343,13 +343,13 @@ impl Collector {
                 .push(Skipped::new(labels.as_str(), why, needs));
         }
         if reading.series.is_empty() {
-            return Err(SourceError::Empty {
-                source_name: self.source_name,
-                reason: format!(
+            return Err(SourceError::empty(
+                self.source_name,
+                format!(
                     "{} gives nothing within the times: check the names, or the times",
                     cut(&self.promql)
                 ),
-            });
+            ));
         }
         reading.warnings.extend(self.warnings);
         Ok(reading)

@@ -77,10 +77,7 @@ pub(crate) fn read_file(
 ) -> Result<Reading, SourceError> {
     let mut collector = SeriesCollector::new(source, &options.times, options.limits);
     if let Some(why) = read_race(source, input, options, &mut collector)? {
-        return Err(SourceError::Empty {
-            source_name: source.to_owned(),
-            reason: why,
-        });
+        return Err(SourceError::empty(source, why));
     }
     collector.finish(Dating::Absolute)
 }
@@ -96,15 +93,15 @@ pub(crate) fn read_directory(
     let mut beyond = 0;
     find(directory, 0, &mut files, &mut beyond)?;
     if files.is_empty() {
-        return Err(SourceError::Empty {
-            source_name: source,
-            reason: format!(
+        return Err(SourceError::empty(
+            source,
+            format!(
                 "a directory may hold races of Rally (race.json, or other names in .json at its \
                  top), MongoDB's diagnostic data (metrics.*) or pt-stalk's *-diskstats, and it holds no \
                  race.json of Rally and no such data{}; name a single file of another format",
                 first_names(directory)
             ),
-        });
+        ));
     }
     let mut first_error = None;
     let mut races = 0;
@@ -170,14 +167,14 @@ fn nothing_understood(source: String, files: &[PathBuf], skipped: &[Skipped]) ->
     } else {
         String::new()
     };
-    SourceError::Empty {
-        source_name: source,
-        reason: format!(
+    SourceError::empty(
+        source,
+        format!(
             "none of its {} files was understood: {}{more}; name a single file of another format",
             files.len(),
             named.join(", "),
         ),
-    }
+    )
 }
 
 /// Finds every race.json below a directory, sorted by path; in the directory itself, any file whose name

@@ -1,6 +1,7 @@
 use super::*;
 use crate::Format;
 use crate::detect::{read_path, read_text};
+use crate::testing::in_format;
 use facts::series::Better;
 use proptest::prelude::*;
 
@@ -12,10 +13,7 @@ fn race_at(time: &str, throughput: f64) -> String {
 }
 
 fn options() -> FileOptions {
-    FileOptions {
-        format: Some(Format::RallyRace),
-        ..FileOptions::default()
-    }
+    in_format(Format::RallyRace)
 }
 
 #[test]

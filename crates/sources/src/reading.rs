@@ -6,6 +6,7 @@ use facts::series::{Dating, DiscardTime, Series};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// How times are interpreted, and which range is wanted.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +17,14 @@ pub struct Times {
     pub since: Option<Timestamp>,
     /// End of the range, exclusive.
     pub until: Option<Timestamp>,
+}
+
+impl Times {
+    /// Returns the range that is wanted, in microseconds.
+    pub(crate) fn wanted_us(&self) -> Range<i64> {
+        let us = |at: Option<Timestamp>, open| at.map_or(open, Timestamp::as_microsecond);
+        us(self.since, i64::MIN)..us(self.until, i64::MAX)
+    }
 }
 
 impl Default for Times {

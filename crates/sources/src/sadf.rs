@@ -38,7 +38,7 @@ pub(crate) fn read(
     options: &FileOptions,
 ) -> Result<Reading, SourceError> {
     // The parser reads byte by byte, so the bytes counted as passed are exactly those it has parsed.
-    let (bounded, passed) = Bounded::new(input, true);
+    let (bounded, passed) = Bounded::new(input);
     let mut state = State {
         source,
         passed: &passed,
@@ -156,16 +156,13 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
                 (Level::Sysstat, "hosts") => Level::Hosts,
                 (Level::Host, "statistics") => Level::Statistics,
                 (Level::Host, "restarts") => Level::Restarts,
-                (Level::Host, "nodename") => {
-                    self.state.host = fields.next_value::<Value>()?.as_str().map(str::to_owned);
-                    continue;
-                }
-                (Level::Host, "release") => {
-                    self.state.release = fields.next_value::<Value>()?.as_str().map(str::to_owned);
-                    continue;
-                }
-                (Level::Host, "timezone") => {
-                    self.state.zone = fields.next_value::<Value>()?.as_str().map(str::to_owned);
+                (Level::Host, "nodename" | "release" | "timezone") => {
+                    let text = fields.next_value::<Value>()?.as_str().map(str::to_owned);
+                    match key.as_str() {
+                        "nodename" => self.state.host = text,
+                        "release" => self.state.release = text,
+                        _ => self.state.zone = text,
+                    }
                     continue;
                 }
                 _ => {
@@ -352,10 +349,7 @@ impl State<'_> {
             } else {
                 "it holds no statistics"
             };
-            return Err(SourceError::Empty {
-                source_name: self.source.to_owned(),
-                reason: reason.to_owned(),
-            });
+            return Err(SourceError::empty(self.source, reason));
         }
         if self.restarts > RESTARTS_MAX {
             self.collector

@@ -1,22 +1,13 @@
-use crate::Reading;
 use crate::detect::read_text;
+use crate::testing::{in_format, series, times, warns};
 use crate::{FileOptions, Format};
-use facts::series::{Better, Dating, Series};
-use jiff::Timestamp;
+use facts::series::{Better, Dating};
 use proptest::prelude::*;
 
 const SADF: &str = include_str!("../tests/data/sadf.json");
 
 fn options() -> FileOptions {
-    FileOptions {
-        format: Some(Format::Sadf),
-        ..FileOptions::default()
-    }
-}
-
-fn series<'r>(reading: &'r Reading, name: &str) -> &'r Series {
-    let found = reading.series.iter().find(|one| one.name == name);
-    found.unwrap_or_else(|| panic!("{name}"))
+    in_format(Format::Sadf)
 }
 
 #[test]
@@ -26,11 +17,7 @@ fn every_number_is_a_series_with_its_labels() {
     assert_eq!(reading.series.len(), 6 + 13 + 8 + 20);
     let wait = series(&reading, "disk vda await");
     assert_eq!(wait.values, [0.0, 0.0, 3.81, 0.0]);
-    let times: Vec<String> = wait
-        .times_us
-        .iter()
-        .map(|&us| Timestamp::from_microsecond(us).unwrap().to_string())
-        .collect();
+    let times = times(wait);
     assert_eq!(times[0], "2026-11-22T01:42:44Z");
     assert_eq!(times[3], "2026-11-22T01:42:48Z");
     assert_eq!(wait.unit.as_deref(), Some("ms"));
@@ -67,14 +54,8 @@ fn local_times_are_noted() {
     zoned.times.zone = jiff::tz::TimeZone::get("Europe/Berlin").unwrap();
     let reading = read_text(text, &zoned).unwrap();
     let one = series(&reading, "io-writes bwrtn");
-    let first = Timestamp::from_microsecond(one.times_us[0]).unwrap();
-    assert_eq!(first.to_string(), "2026-11-22T00:42:44Z");
-    assert!(
-        reading
-            .warnings
-            .iter()
-            .any(|text| text.contains("the file's zone: UTC"))
-    );
+    assert_eq!(times(one)[0], "2026-11-22T00:42:44Z");
+    assert!(warns(&reading, |text| text.contains("the file's zone: UTC")));
 }
 
 #[test]
@@ -101,13 +82,7 @@ fn errors_name_their_line() {
     let reading = read_text(&iostat(&[record; 3].join(",")), &options()).unwrap();
     assert_eq!(reading.series[0].values, [1.0, 1.0]);
     assert_eq!(reading.series[0].dating, Dating::Undated);
-    let left_out = "1 first record left out";
-    assert!(
-        reading
-            .warnings
-            .iter()
-            .any(|text| text.starts_with(left_out))
-    );
+    assert!(warns(&reading, |text| text.starts_with("1 first record left out")));
 }
 
 proptest! {

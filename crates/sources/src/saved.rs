@@ -173,17 +173,17 @@ fn read_histogram(
             end_ms.min(Timestamp::MAX.as_millisecond()) * 1000
         })
         .collect();
+    let mut push = |end_us: i64, metric: &str, value: Option<f64>| {
+        let key = format!("{name}\u{1f}{metric}\u{1f}{labels:?}");
+        let id = collector.id(&key, || draft(metric, labels));
+        collector.push(id, end_us, value);
+    };
     let mut any_metric = false;
-    for (end_us, bucket) in ends_us.iter().zip(buckets) {
-        let mut push = |metric: &str, value: Option<f64>| {
-            let key = format!("{name}\u{1f}{metric}\u{1f}{labels:?}");
-            let id = collector.id(&key, || draft(metric, labels));
-            collector.push(id, *end_us, value);
-        };
+    for (&end_us, bucket) in ends_us.iter().zip(buckets) {
         for (metric, value) in bucket.as_object().into_iter().flatten() {
             if let Some(single) = value.get("value") {
                 any_metric = true;
-                push(metric, single.as_f64());
+                push(end_us, metric, single.as_f64());
             }
             for (key, value) in value
                 .get("values")
@@ -193,21 +193,17 @@ fn read_histogram(
             {
                 if value.is_number() || value.is_null() {
                     any_metric = true;
-                    push(
-                        &format!("{metric} p{}", key.trim_end_matches(".0")),
-                        value.as_f64(),
-                    );
+                    let metric = format!("{metric} p{}", key.trim_end_matches(".0"));
+                    push(end_us, &metric, value.as_f64());
                 }
             }
         }
     }
     // Without a metric, the number of documents is what was asked for.
     if !any_metric {
-        for (end_us, bucket) in ends_us.iter().zip(buckets) {
+        for (&end_us, bucket) in ends_us.iter().zip(buckets) {
             let count = bucket.get("doc_count").and_then(Value::as_f64);
-            let key = format!("{name}\u{1f}doc_count\u{1f}{labels:?}");
-            let id = collector.id(&key, || draft("doc_count", labels));
-            collector.push(id, *end_us, count);
+            push(end_us, "doc_count", count);
         }
     }
 }
@@ -230,6 +226,7 @@ fn draft(metric: &str, labels: &BTreeMap<String, String>) -> Draft {
 mod tests {
     use super::*;
     use crate::read_bytes;
+    use crate::testing::names;
     use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Reading, SourceError> {
@@ -257,12 +254,10 @@ mod tests {
     #[test]
     fn metrics_of_a_histogram_are_series() {
         let reading = read(SEARCH).unwrap();
-        let names: Vec<&str> = reading
-            .series
-            .iter()
-            .map(|series| series.name.as_str())
-            .collect();
-        assert_eq!(names, ["db1 busy", "db1 wait p50", "db1 wait p99"]);
+        assert_eq!(
+            names(&reading),
+            ["db1 busy", "db1 wait p50", "db1 wait p99"]
+        );
         // Dated by the end of the bucket; a bucket without a value has no sample.
         assert_eq!(reading.series[0].times_us, [1_791_072_060_000_000]);
         assert_eq!(reading.series[0].labels["host"], "db1");

@@ -15,7 +15,7 @@ use cells::{Role, is_missing, number, number_hint, unit_of};
 use facts::series::Dating;
 use facts::{InputError, Skipped};
 use sample::{Row, Sample};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Maximum number of rows from which the columns' roles are decided.
 const SAMPLE_ROWS: usize = 1_000;
@@ -54,7 +54,7 @@ pub(crate) struct Table<'o> {
     clock: TimeReader,
     collector: SeriesCollector,
     /// Columns that are counters.
-    counters: HashSet<usize>,
+    counters: BTreeSet<usize>,
     /// For each combination of labels, the series by column; rejected series are absent.
     groups: HashMap<String, HashMap<usize, usize>>,
     without_time: usize,
@@ -73,7 +73,7 @@ impl<'o> Table<'o> {
             roles_assigned: false,
             clock: options.time_reader(),
             collector: SeriesCollector::new(source, &options.times, options.limits),
-            counters: HashSet::new(),
+            counters: BTreeSet::new(),
             groups: HashMap::new(),
             without_time: 0,
         }
@@ -184,10 +184,7 @@ impl<'o> Table<'o> {
         let rows = std::mem::take(&mut self.sample);
         let first_line = rows.first().map_or(1, |row| row.line);
         if rows.is_empty() {
-            return Err(SourceError::Empty {
-                source_name: self.source.clone(),
-                reason: "it has no rows".to_owned(),
-            });
+            return Err(SourceError::empty(&self.source, "it has no rows"));
         }
         let sample = Sample::new(rows, self.columns.len());
         let time = self.find_time(&sample, first_line)?;

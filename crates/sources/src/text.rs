@@ -89,7 +89,6 @@ struct InputState {
     line_ends: VecDeque<u64>,
     /// Number of lines that have.
     lines: usize,
-    keep_lines: bool,
     /// Whether the input has ended.
     has_ended: bool,
 }
@@ -140,10 +139,8 @@ pub(crate) struct Bounded<R> {
 }
 
 impl<R> Bounded<R> {
-    /// Creates a bounded reader; `keep_lines` is needed for line numbers.
-    pub fn new(input: R, keep_lines: bool) -> (Self, InputTracker) {
+    pub fn new(input: R) -> (Self, InputTracker) {
         let passed = InputTracker::default();
-        passed.0.borrow_mut().keep_lines = keep_lines;
         let bounded = Self {
             input,
             passed: passed.clone(),
@@ -159,13 +156,11 @@ impl<R: Read> Read for Bounded<R> {
         }
         let len = self.input.read(buffer)?;
         let mut passage = self.passed.0.borrow_mut();
-        if passage.keep_lines {
-            let ends = (passage.bytes..)
-                .zip(&buffer[..len])
-                .filter(|(_, byte)| **byte == b'\n')
-                .map(|(offset, _)| offset);
-            passage.line_ends.extend(ends.collect::<Vec<_>>());
-        }
+        let ends = (passage.bytes..)
+            .zip(&buffer[..len])
+            .filter(|(_, byte)| **byte == b'\n')
+            .map(|(offset, _)| offset);
+        passage.line_ends.extend(ends);
         passage.has_ended |= len == 0 && !buffer.is_empty();
         passage.piece_bytes += len;
         passage.bytes += len as u64;

@@ -1,8 +1,75 @@
 //! Simulated trials: run-to-run effects, noise within runs that has memory, and drift of the machine.
 #![allow(dead_code, clippy::cast_precision_loss)] // each example uses its part; counts are small
 
+use bench::compare::{
+    Comparison, Metric, MetricKey, Observations, Options, Rank, Trial, TrialSet, Verdict, compare,
+};
+use facts::series::Better;
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A set whose trials are series of seconds.
+pub fn trial_set(name: &str, runs: Vec<Vec<f64>>) -> TrialSet {
+    let trial = |values: Vec<f64>| {
+        one_metric(Metric {
+            unit: None,
+            better: Better::Higher,
+            rank: Rank::Primary,
+            observations: Observations::Values(values),
+        })
+    };
+    TrialSet {
+        name: name.to_owned(),
+        trials: runs.into_iter().map(trial).collect(),
+    }
+}
+
+fn one_metric(metric: Metric) -> Trial {
+    Trial {
+        metrics: [(MetricKey::new("bulk", "throughput"), metric)].into(),
+        ..Trial::default()
+    }
+}
+
+/// Sets of trials in an order, such as `ABBA`; without their times, a comparison does not know it.
+pub fn in_order(order: &str, logs: Vec<f64>, ratio: f64, timed: bool) -> [TrialSet; 2] {
+    let mut sets = ["a", "b"].map(|name| trial_set(name, Vec::new()));
+    for ((place, set), log) in (0..).zip(order.chars()).zip(logs) {
+        let is_contender = set == 'B';
+        let mean = if is_contender { 100.0 * ratio } else { 100.0 };
+        let throughput = Metric::scalar(mean * log.exp(), None, Better::Higher, Rank::Primary);
+        sets[usize::from(is_contender)].trials.push(Trial {
+            started_us: timed.then_some(place),
+            ..one_metric(throughput)
+        });
+    }
+    sets
+}
+
+/// Compares the only metric of two sets.
+pub fn compared(sets: &[TrialSet; 2], options: &Options) -> Comparison {
+    let report = compare(sets, options).expect("sets of trials");
+    let mut comparisons = report.comparisons;
+    comparisons.remove(0)
+}
+
+pub fn differs(found: &Comparison) -> bool {
+    matches!(found.verdict, Verdict::Differs { .. })
+}
+
+pub fn is_worse(found: &Comparison) -> bool {
+    found.is_better() == Some(false)
+}
+
+pub fn says_equal(found: &Comparison) -> bool {
+    matches!(
+        found.verdict,
+        Verdict::NoDifferenceLargerThan { .. }
+            | Verdict::Differs {
+                within_margin: true
+            }
+    )
+}
 
 /// A stream of random numbers that depends on its seed only.
 pub struct Random(Xoshiro256PlusPlus);
@@ -107,6 +174,14 @@ impl Default for System {
 }
 
 impl System {
+    /// Returns a system with another standard deviation between runs.
+    pub fn with_sd(between: f64) -> Self {
+        Self {
+            between,
+            ..Self::default()
+        }
+    }
+
     /// Returns the logarithm of the factor by which one trial differs from the mean.
     fn run_effect(&self, random: &mut Random) -> f64 {
         match self.effect {

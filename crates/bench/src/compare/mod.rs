@@ -63,4 +63,4 @@ pub use error::CompareError;
 pub use options::Options;
 pub use sets::compare;
 pub use shift::Design;
-pub use trial::{Metric, MetricKey, Observations, Rank, Statistic, Trial, TrialSet};
+pub use trial::{Metric, MetricKey, Observations, Rank, Trial, TrialSet};

@@ -9,7 +9,7 @@ use super::error::CompareError;
 use super::family::levels;
 use super::options::Options;
 use super::power::{Demand, pairs_needed};
-use super::shift::{Design, LogValue, Shift};
+use super::shift::{Design, LogValue, Shift, binomial};
 use super::single::{RUN_TO_RUN_SDS, TYPICAL_WITHIN_ERROR, single_run_false_share};
 use super::trial::{Metric, MetricKey, Rank, TrialSet};
 use super::within::{TrialValue, trial_value};
@@ -366,7 +366,6 @@ impl<'t> Pair<'t> {
     }
 }
 
-/// The trials of a set that have a metric.
 fn metrics<'t>(set: &'t TrialSet, key: &MetricKey) -> Vec<(usize, &'t Metric)> {
     let trials = set.trials.iter().enumerate();
     trials
@@ -382,7 +381,6 @@ fn positive(set: &BTreeMap<usize, TrialValue>) -> Option<BTreeMap<usize, LogValu
 }
 
 /// Returns what values show of which some are 0 or below, and why they have no ratio.
-#[allow(clippy::cast_precision_loss)] // numbers of trials
 fn without_ratio(
     baseline: &BTreeMap<usize, TrialValue>,
     contender: &BTreeMap<usize, TrialValue>,
@@ -400,9 +398,7 @@ fn without_ratio(
         && is_zero(baseline)
         && contender.values().all(|one| one.value > 0.0);
     // Of all ways to deal out these values to two sets of these sizes, two separate them (Wilcoxon's rank sum).
-    let ways = (1..=contender.len()).fold(1.0, |ways, one| {
-        ways * (baseline.len() + one) as f64 / one as f64
-    });
+    let ways = binomial((baseline.len(), contender.len()));
     let range = |set: &BTreeMap<usize, TrialValue>| {
         let ends = set.values().fold((f64::MAX, f64::MIN), |(low, high), one| {
             (low.min(one.value), high.max(one.value))

@@ -1,7 +1,7 @@
 use super::*;
 use crate::compare::comparison::Regression;
 use crate::compare::shift::Design;
-use crate::compare::trial::{Observations, Statistic, Trial};
+use crate::compare::trial::{Observations, Trial};
 use facts::series::Better;
 
 fn throughput(values: &[f64]) -> Vec<Trial> {
@@ -115,12 +115,11 @@ fn one_against_one_is_refused_with_its_figure() {
             unit: None,
             better: Better::Higher,
             rank: Rank::Primary,
-            observations: Observations::Samples {
-                values: (0..1_000)
+            observations: Observations::Values(
+                (0..1_000)
                     .map(|_| 100.0 + 5.0 * random.open_normal())
                     .collect(),
-                statistic: Statistic::Mean,
-            },
+            ),
         };
         vec![trial(vec![("bulk", "throughput", metric)])]
     };
@@ -449,10 +448,7 @@ fn the_same_input_gives_the_same_result() {
             unit: None,
             better: Better::Lower,
             rank: Rank::Primary,
-            observations: Observations::Blocks {
-                values,
-                weights: None,
-            },
+            observations: Observations::Values(values),
         };
         trial(vec![
             ("q", "latency", metric.clone()),

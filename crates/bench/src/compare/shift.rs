@@ -279,7 +279,7 @@ pub(crate) fn welch_freedom((of_a, count_a): (f64, f64), (of_b, count_b): (f64, 
 }
 
 /// Number of ways to choose the baseline's trials from all.
-fn binomial((baseline, contender): (usize, usize)) -> f64 {
+pub(crate) fn binomial((baseline, contender): (usize, usize)) -> f64 {
     (1..=baseline.min(contender)).fold(1.0, |ways, chosen| {
         ways * as_f64(baseline.max(contender) + chosen) / as_f64(chosen)
     })

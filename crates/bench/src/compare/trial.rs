@@ -95,19 +95,14 @@ pub enum Rank {
 pub enum Observations {
     /// One value for the whole trial, as other tools' result files have.
     Scalar(f64),
-    /// A value for each second or block, in order. The trial's value is their mean.
+    /// A value for each operation, second or block, in order of time. The trial's value is their mean.
+    Values(Vec<f64>),
+    /// A value for each second or block, in order, which do not count the same. The trial's value is their mean.
     Blocks {
         /// The values.
         values: Vec<f64>,
-        /// How much each counts, such as the number of requests behind a mean latency; all the same if missing.
-        weights: Option<Vec<f64>>,
-    },
-    /// A value for each operation, in order of time.
-    Samples {
-        /// The values.
-        values: Vec<f64>,
-        /// What of them is the trial's value.
-        statistic: Statistic,
+        /// How much each counts, such as the number of requests behind a mean latency.
+        weights: Vec<f64>,
     },
     /// How often each value occurred, for each second or block, in order: what an HDR histogram a second holds.
     /// The trial's value is a quantile of all blocks together.
@@ -117,13 +112,4 @@ pub enum Observations {
         /// The quantile, a share above 0 and up to 1.
         share: f64,
     },
-}
-
-/// What of a trial's samples is compared.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Statistic {
-    /// The arithmetic mean.
-    Mean,
-    /// The smallest sample that at least this share of samples (0 to 1) does not exceed.
-    Quantile(f64),
 }

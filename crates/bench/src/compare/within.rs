@@ -6,7 +6,7 @@
 //! whether longer trials or more of them would help.
 
 use super::batch_means::{memory, variance};
-use super::trial::{Observations, Statistic};
+use super::trial::Observations;
 use crate::random::Random;
 
 /// Number of resamples: the standard error is known to about 5 %.
@@ -50,32 +50,21 @@ pub(crate) fn trial_value(
                 within_error: None,
             })
         }
+        Observations::Values(values) => {
+            finite(values)?;
+            Ok(mean_value(values, None, random))
+        }
         Observations::Blocks { values, weights } => {
             finite(values)?;
-            match weights {
-                None => Ok(mean_value(values, None, random)),
-                Some(weights) => {
-                    let usable = weights.len() == values.len()
-                        && weights
-                            .iter()
-                            .all(|weight| weight.is_finite() && *weight >= 0.0)
-                        && weights.iter().any(|weight| *weight > 0.0);
-                    if !usable {
-                        return Err(NoValue::Weights);
-                    }
-                    Ok(mean_value(values, Some(weights), random))
-                }
+            let usable = weights.len() == values.len()
+                && weights
+                    .iter()
+                    .all(|weight| weight.is_finite() && *weight >= 0.0)
+                && weights.iter().any(|weight| *weight > 0.0);
+            if !usable {
+                return Err(NoValue::Weights);
             }
-        }
-        Observations::Samples { values, statistic } => {
-            finite(values)?;
-            match *statistic {
-                Statistic::Mean => Ok(mean_value(values, None, random)),
-                Statistic::Quantile(share) => {
-                    let blocks = values.iter().map(|value| [(*value, 1)]);
-                    quantile_value(blocks, share, random)
-                }
-            }
+            Ok(mean_value(values, Some(weights), random))
         }
         Observations::Histograms { blocks, share } => {
             let values = blocks.iter().flatten();
@@ -85,7 +74,7 @@ pub(crate) fn trial_value(
             if values.clone().all(|(_, count)| *count == 0) {
                 return Err(NoValue::Empty);
             }
-            quantile_value(blocks.iter(), *share, random)
+            quantile_value(blocks, *share, random)
         }
     }
 }
@@ -101,7 +90,6 @@ fn finite(values: &[f64]) -> Result<(), NoValue> {
     }
 }
 
-/// The weighted mean of values.
 fn mean_value(values: &[f64], weights: Option<&[f64]>, random: &mut Random) -> TrialValue {
     // Scaled by the largest magnitudes, so that no sum overflows.
     let scale = largest(values);
@@ -120,8 +108,8 @@ fn mean_value(values: &[f64], weights: Option<&[f64]>, random: &mut Random) -> T
 
 /// A quantile of values with counts in blocks: the interval for the share below it, mapped to values (Woodruff
 /// 1952).
-fn quantile_value<B: AsRef<[(f64, u64)]>>(
-    blocks: impl Iterator<Item = B> + Clone,
+fn quantile_value(
+    blocks: &[Vec<(f64, u64)>],
     share: f64,
     random: &mut Random,
 ) -> Result<TrialValue, NoValue> {
@@ -129,16 +117,17 @@ fn quantile_value<B: AsRef<[(f64, u64)]>>(
         return Err(NoValue::Quantile);
     }
     let mut sorted: Vec<(f64, u64)> = Vec::new();
-    for block in blocks.clone() {
-        sorted.extend(block.as_ref().iter().filter(|(_, count)| *count > 0));
+    for block in blocks {
+        sorted.extend(block.iter().filter(|(_, count)| *count > 0));
     }
     sorted.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
     let ranked = Ranked::new(sorted);
     let value = ranked.at_share(share);
     let counts: Vec<(f64, f64)> = blocks
+        .iter()
         .map(|block| {
             let count = |below: bool| {
-                let counts = block.as_ref().iter();
+                let counts = block.iter();
                 let counts = counts.filter(|(sample, _)| !below || *sample <= value);
                 counts.map(|(_, count)| as_f64(*count)).sum::<f64>()
             };
@@ -288,6 +277,14 @@ mod tests {
         Random::numbered(7, 1)
     }
 
+    /// A quantile of single samples.
+    fn quantile(samples: impl Iterator<Item = f64>, share: f64) -> Observations {
+        Observations::Histograms {
+            blocks: samples.map(|value| vec![(value, 1)]).collect(),
+            share,
+        }
+    }
+
     #[test]
     fn the_error_of_a_mean_is_that_of_the_theory() {
         // AR(1) with phi 0.5 and unit innovations has variance 4/3 and autocorrelation time 3, so the mean of
@@ -302,10 +299,7 @@ mod tests {
                         100.0 + now
                     })
                     .collect();
-                let observations = Observations::Blocks {
-                    values,
-                    weights: None,
-                };
+                let observations = Observations::Values(values);
                 let found = trial_value(&observations, &mut random()).unwrap();
                 found.within_error.unwrap() * found.value
             })
@@ -318,7 +312,7 @@ mod tests {
     fn weights_count() {
         let observations = Observations::Blocks {
             values: vec![1.0, 3.0],
-            weights: Some(vec![3.0, 1.0]),
+            weights: vec![3.0, 1.0],
         };
         let found = trial_value(&observations, &mut random()).unwrap();
         assert!((found.value - 1.5).abs() < 1e-12);
@@ -326,19 +320,12 @@ mod tests {
 
     #[test]
     fn quantiles_are_samples_and_their_errors_those_of_the_theory() {
-        let statistic = Statistic::Quantile(0.99);
-        let hundred = Observations::Samples {
-            values: (1..=100).map(f64::from).collect(),
-            statistic,
-        };
+        let hundred = quantile((1..=100).map(f64::from), 0.99);
         let found = trial_value(&hundred, &mut random()).unwrap();
         assert!((found.value - 99.0).abs() < 1e-12);
         // Exponential samples: the error of the quantile at share p is √(p/(1-p)/n), the quantile -ln(1-p).
         let mut noise = Random::numbered(9, 1);
-        let samples = Observations::Samples {
-            values: (0..20_000).map(|_| -noise.open_unit().ln()).collect(),
-            statistic,
-        };
+        let samples = quantile((0..20_000).map(|_| -noise.open_unit().ln()), 0.99);
         let found = trial_value(&samples, &mut random()).unwrap();
         let (value, error) = (-(0.01_f64.ln()), (99.0_f64 / 20_000.0).sqrt());
         assert!((found.value / value - 1.0).abs() < 4.0 * error / value);
@@ -357,10 +344,7 @@ mod tests {
             })
             .collect();
         let of = |share: f64| {
-            let samples = Observations::Samples {
-                values: seconds.concat(),
-                statistic: Statistic::Quantile(share),
-            };
+            let samples = quantile(seconds.concat().into_iter(), share);
             let histograms = Observations::Histograms {
                 blocks: seconds
                     .iter()
@@ -382,16 +366,17 @@ mod tests {
 
     #[test]
     fn unusable_observations_are_named() {
-        let blocks = |values: &[f64], weights: Option<Vec<f64>>| Observations::Blocks {
+        let blocks = |values: &[f64], weights: &[f64]| Observations::Blocks {
             values: values.to_vec(),
-            weights,
+            weights: weights.to_vec(),
         };
         for (observations, why) in [
-            (blocks(&[], None), NoValue::Empty),
+            (Observations::Values(Vec::new()), NoValue::Empty),
+            (blocks(&[], &[]), NoValue::Empty),
             (Observations::Scalar(f64::NAN), NoValue::NotFinite),
-            (blocks(&[1.0, 2.0], Some(vec![1.0])), NoValue::Weights),
-            (blocks(&[1.0], Some(vec![0.0])), NoValue::Weights),
-            (blocks(&[1.0], Some(vec![-1.0])), NoValue::Weights),
+            (blocks(&[1.0, 2.0], &[1.0]), NoValue::Weights),
+            (blocks(&[1.0], &[0.0]), NoValue::Weights),
+            (blocks(&[1.0], &[-1.0]), NoValue::Weights),
             (
                 Observations::Histograms {
                     blocks: vec![vec![], vec![(1.0, 0)]],
@@ -406,13 +391,7 @@ mod tests {
                 },
                 NoValue::NotFinite,
             ),
-            (
-                Observations::Samples {
-                    values: vec![1.0],
-                    statistic: Statistic::Quantile(99.0),
-                },
-                NoValue::Quantile,
-            ),
+            (quantile([1.0].into_iter(), 99.0), NoValue::Quantile),
         ] {
             assert_eq!(trial_value(&observations, &mut random()), Err(why));
         }
@@ -422,7 +401,7 @@ mod tests {
     fn huge_values_do_not_overflow() {
         let observations = Observations::Blocks {
             values: vec![f64::MAX, f64::MAX / 2.0, f64::MAX],
-            weights: Some(vec![f64::MAX; 3]),
+            weights: vec![f64::MAX; 3],
         };
         let found = trial_value(&observations, &mut random()).unwrap();
         assert!(found.value.is_finite() && found.within_error.unwrap().is_finite());

@@ -52,7 +52,6 @@ impl Answer {
         }
     }
 
-    /// The status.
     pub(super) fn status(&self) -> u16 {
         self.status
     }

@@ -83,11 +83,13 @@ impl Decoder {
             }
             let len = match self.state {
                 State::Head => self.head(rest, sink)?,
-                State::Body(left) => {
+                State::Body(left) | State::Chunk(left) => {
                     let (part, left) = split(rest, left);
                     sink.push(part);
-                    self.state = match left {
-                        0 => State::Nothing,
+                    self.state = match (self.state, left) {
+                        (State::Chunk(_), 0) => State::ChunkEnd,
+                        (State::Chunk(_), _) => State::Chunk(left),
+                        (_, 0) => State::Nothing,
                         _ => State::Body(left),
                     };
                     part.len()
@@ -97,15 +99,6 @@ impl Decoder {
                     rest.len()
                 }
                 State::ChunkLine => self.chunk_line(rest)?,
-                State::Chunk(left) => {
-                    let (part, left) = split(rest, left);
-                    sink.push(part);
-                    self.state = match left {
-                        0 => State::ChunkEnd,
-                        _ => State::Chunk(left),
-                    };
-                    part.len()
-                }
                 State::ChunkEnd => match rest {
                     [b'\r', b'\n', ..] => {
                         self.state = State::ChunkLine;

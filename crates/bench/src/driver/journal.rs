@@ -6,6 +6,7 @@
 //! are not synced one by one, because that would load the drive: after a power cut some seconds are missing.
 
 use super::interval::Interval;
+use crate::path_error::{PathError, at};
 use crate::track::{PhaseKind, Prepared, Track};
 use jiff::Timestamp;
 use linux::regular_file;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use thiserror::Error;
 
 /// The first bytes of a trial's file. The number is the format's version.
@@ -142,13 +143,8 @@ pub enum Ended {
 #[derive(Debug, Error)]
 pub enum JournalError {
     /// The file system said no.
-    #[error("{}: {source}", units::escape(&path.to_string_lossy()))]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] PathError),
     /// Not a trial's file, or of another version.
     #[error(
         "expected a trial's file that begins with {:?}, found {found:?}: {hint}",
@@ -267,14 +263,8 @@ impl Reader<BufReader<File>> {
     /// If there is none, it cannot be read, or it is something else.
     pub fn open(directory: &Path) -> Result<Self, JournalError> {
         let path = directory.join(FILE_NAME);
-        let file = regular_file::open(&path).map_err(|source| JournalError::Io {
-            path: path.clone(),
-            source,
-        })?;
-        Self::new(BufReader::new(file)).map_err(|error| match error {
-            JournalError::Io { source, .. } => JournalError::Io { path, source },
-            other @ JournalError::NotATrial { .. } => other,
-        })
+        let file = regular_file::open(&path).map_err(at(&path))?;
+        Self::begin(BufReader::new(file), &path)
     }
 }
 
@@ -283,15 +273,16 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// If it cannot be read, or is not a trial's file.
-    pub fn new(mut from: R) -> Result<Self, JournalError> {
+    pub fn new(from: R) -> Result<Self, JournalError> {
+        Self::begin(from, Path::new(FILE_NAME))
+    }
+
+    fn begin(mut from: R, path: &Path) -> Result<Self, JournalError> {
         let mut magic = Vec::new();
         from.by_ref()
             .take(MAGIC.len() as u64)
             .read_to_end(&mut magic)
-            .map_err(|source| JournalError::Io {
-                path: PathBuf::from(FILE_NAME),
-                source,
-            })?;
+            .map_err(at(path))?;
         if magic == MAGIC {
             return Ok(Self {
                 from,
@@ -406,16 +397,8 @@ fn parse(content: &[u8]) -> Option<Record> {
 /// If it cannot be created, or the directory has one: trials are never overwritten.
 pub fn create(directory: &Path) -> Result<File, JournalError> {
     let path = directory.join(FILE_NAME);
-    let failed = |source| JournalError::Io {
-        path: path.clone(),
-        source,
-    };
-    std::fs::create_dir_all(directory).map_err(failed)?;
-    File::options()
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .map_err(failed)
+    std::fs::create_dir_all(directory).map_err(at(&path))?;
+    Ok(File::create_new(&path).map_err(at(&path))?)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! How a request ended.
 
+use crate::names;
 use serde::{Deserialize, Serialize};
 
 /// Why a request does not count as answered. Its latency is in no histogram.
@@ -44,19 +45,8 @@ impl ErrorClass {
     ];
 
     /// Its name in documents.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Closed => "closed",
-            Self::Timeout => "timeout",
-            Self::TooManyRequests => "too-many-requests",
-            Self::Status4xx => "status4xx",
-            Self::Status5xx => "status5xx",
-            Self::StatusOther => "status-other",
-            Self::BulkItems => "bulk-items",
-            Self::PartialResult => "partial-result",
-            Self::Answer => "answer",
-        }
+    pub fn id(self) -> String {
+        names::in_documents(&self)
     }
 
     /// What it is, for people.

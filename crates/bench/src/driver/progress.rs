@@ -81,8 +81,6 @@ pub struct ClassSecond {
     pub failed: u64,
     /// Documents written.
     pub documents_written: u64,
-    /// How long ago the first request that still has no connection was planned: 0 if nothing waits.
-    pub behind_ns: u64,
 }
 
 impl ClassSecond {

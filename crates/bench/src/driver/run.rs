@@ -452,9 +452,6 @@ impl<W: Write> Trial<'_, W> {
         let mut next = Next::new(of.load.iter().map(|load| load.operation.clone()));
         let mut silence = Silence::new(self.options.silence_max.max(2 * self.options.timeout));
         let mut tell = |next: &mut Next, elapsed_ns, covered_ns| {
-            for (class, load) in next.classes.iter_mut().zip(&phase.loads) {
-                class.behind_ns = load.starts.behind_ns(elapsed_ns);
-            }
             progress.second(&Second {
                 phase: &of.name,
                 kind: of.kind,

@@ -89,32 +89,30 @@ impl Planned {
             poisson,
         }
     }
+}
 
-    /// Returns the next start without taking it.
+impl Iterator for Planned {
+    type Item = Start;
+
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
     )] // nanoseconds below 2^53: 104 days
-    fn peek(&self) -> Option<Start> {
+    fn next(&mut self) -> Option<Start> {
         let planned_ns = match &self.poisson {
             Some((_, next_ns)) => *next_ns,
             // Not a sum, so that no error grows.
             None => self.sequence as f64 * self.gap_ns,
         };
         let planned_ns = planned_ns as u64;
-        (self.sequence < self.count && planned_ns < self.len_ns).then_some(Start {
+        if self.sequence >= self.count || planned_ns >= self.len_ns {
+            return None;
+        }
+        let start = Start {
             sequence: self.sequence,
             planned_ns,
-        })
-    }
-}
-
-impl Iterator for Planned {
-    type Item = Start;
-
-    fn next(&mut self) -> Option<Start> {
-        let start = self.peek()?;
+        };
         self.sequence += 1;
         if let Some((random, next_ns)) = &mut self.poisson {
             *next_ns += random.exponential() * self.gap_ns;
@@ -176,17 +174,6 @@ impl Starts {
                 .for_each(|start| overdue.add(start.planned_ns));
         }
         overdue
-    }
-
-    /// How long ago the first start that nobody has taken was planned: 0 if nothing waits.
-    pub(super) fn behind_ns(&self, now_ns: u64) -> u64 {
-        match self {
-            Self::Closed { .. } => 0,
-            Self::Open(planned) => {
-                let first = lock(planned).peek();
-                first.map_or(0, |start| now_ns.saturating_sub(start.planned_ns))
-            }
-        }
     }
 }
 
@@ -308,7 +295,6 @@ mod tests {
         // 0.1, 0.2, ... 0.9 s.
         let overdue = starts.overdue(SECOND_NS);
         assert_eq!((overdue.count, overdue.first_ns), (9, Some(SECOND_NS / 10)));
-        assert_eq!(starts.behind_ns(SECOND_NS), SECOND_NS * 9 / 10);
         assert_eq!(starts.overdue(u64::MAX).count, 99);
     }
 

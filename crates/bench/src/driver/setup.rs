@@ -63,7 +63,6 @@ async fn exchange(request: &Request, network: &Network, target: &Target) -> Resu
     ))
 }
 
-/// The name of a method.
 fn name(method: Method) -> &'static str {
     match method {
         Method::Get => "GET",

@@ -8,6 +8,7 @@ use super::journal::{
 };
 use super::lateness::OwnLateness;
 use super::outcome::ErrorClass;
+use crate::path_error::at;
 use crate::track::PhaseKind;
 use std::io::{self, Read};
 use std::path::Path;
@@ -38,8 +39,6 @@ pub struct PhaseSummary {
     pub start: PhaseStart,
     /// Its length until the last answer.
     pub len_ns: u64,
-    /// Whether its end was recorded.
-    pub ended: bool,
     /// How late the driver's threads came to timers that they set every 10 ms: the sign of a driver that gets too
     /// little CPU, in both kinds of loop.
     pub heartbeat: Times,
@@ -62,10 +61,6 @@ pub struct ClassSummary {
     pub documents_rejected: u64,
     /// Documents refused for another reason.
     pub documents_failed: u64,
-    /// Bytes of bodies sent with successful requests.
-    pub sent_bytes: u64,
-    /// Bytes of bodies received.
-    pub received_bytes: u64,
     /// Connections made after the first ones.
     pub reconnects: u64,
     /// From the planned start to the end in an open loop, else the service time.
@@ -80,8 +75,6 @@ pub struct ClassSummary {
     pub own_lateness: Times,
     /// Requests without an answer.
     pub unfinished: Unfinished,
-    /// How often each prepared bulk body was sent, on average; `None` if bodies are not prepared.
-    pub repetitions: Option<f64>,
 }
 
 impl ClassSummary {
@@ -107,8 +100,6 @@ impl ClassSummary {
         self.documents_written += interval.documents_written;
         self.documents_rejected += interval.documents_rejected;
         self.documents_failed += interval.documents_failed;
-        self.sent_bytes += interval.sent_bytes;
-        self.received_bytes += interval.received_bytes;
         self.reconnects += interval.reconnects;
         self.latency.add(&interval.latency);
         if self.open {
@@ -204,7 +195,6 @@ impl TrialSummary {
         self.phases.push(PhaseSummary {
             start,
             len_ns: 0,
-            ended: false,
             heartbeat: Times::default(),
             classes,
         });
@@ -220,7 +210,6 @@ impl TrialSummary {
 
     /// Ends the last phase; `false` if it is another one.
     pub(super) fn end_phase(&mut self, end: &PhaseEnd) -> bool {
-        let prepared = &self.start.prepared;
         let Some(phase) = self
             .phases
             .last_mut()
@@ -229,17 +218,8 @@ impl TrialSummary {
             return false;
         };
         phase.len_ns = end.len_ns;
-        phase.ended = true;
         for (class, unfinished) in phase.classes.iter_mut().zip(&end.unfinished) {
             class.unfinished = *unfinished;
-            #[allow(clippy::cast_precision_loss)] // a mean for display
-            let per_body =
-                |bodies: u64| (class.succeeded() + class.failed()) as f64 / bodies as f64;
-            class.repetitions = prepared
-                .get(&class.operation)
-                .and_then(|prepared| prepared.bodies)
-                .filter(|bodies| *bodies > 0)
-                .map(per_body);
         }
         true
     }
@@ -251,18 +231,11 @@ impl TrialSummary {
     pub fn read(directory: &Path) -> Result<Self, JournalError> {
         let mut reader = Reader::open(directory)?;
         let path = directory.join(super::journal::FILE_NAME);
-        let failed = |source| JournalError::Io {
-            path: path.clone(),
-            source,
-        };
-        Self::of(&mut reader, |_| ())
-            .map_err(failed)?
-            .ok_or_else(|| {
-                failed(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "no whole record: the trial ended before it began",
-                ))
-            })
+        let summary = Self::of(&mut reader, |_| ()).map_err(at(&path))?;
+        Ok(summary.ok_or_else(|| {
+            let why = "no whole record: the trial ended before it began";
+            at(&path)(io::Error::new(io::ErrorKind::InvalidData, why))
+        })?)
     }
 
     /// Adds up the records of a trial, and shows each interval to `each`: they are what series are made of.

@@ -9,8 +9,7 @@ use rustix::time::{
     timerfd_settime,
 };
 use std::cell::RefCell;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -26,7 +25,8 @@ pub(super) struct Timer {
 
 #[derive(Default)]
 struct Waiting {
-    sleepers: BinaryHeap<Reverse<Sleeper>>,
+    /// By the time that they wait for, and the order in which they came.
+    sleepers: BTreeMap<(u64, u64), Waker>,
     registered: u64,
 }
 
@@ -38,32 +38,6 @@ enum WakeUp {
     /// Tokio's timers, whose time stands still and jumps in tests.
     #[cfg(test)]
     Tokio(tokio::sync::Notify),
-}
-
-struct Sleeper {
-    at_ns: u64,
-    order: u64,
-    waker: Waker,
-}
-
-impl PartialEq for Sleeper {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at_ns, self.order) == (other.at_ns, other.order)
-    }
-}
-
-impl Eq for Sleeper {}
-
-impl PartialOrd for Sleeper {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Sleeper {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at_ns, self.order).cmp(&(other.at_ns, other.order))
-    }
 }
 
 /// A place in the queue of a timer, so that it is registered once.
@@ -105,17 +79,11 @@ impl Timer {
         if alarm.registered_ns != Some(at_ns) {
             alarm.registered_ns = Some(at_ns);
             let mut waiting = self.waiting.borrow_mut();
-            let earliest = waiting
-                .sleepers
-                .peek()
-                .is_none_or(|first| first.0.at_ns > at_ns);
+            let first = waiting.sleepers.keys().next();
+            let earliest = first.is_none_or(|(first_ns, _)| *first_ns > at_ns);
             waiting.registered += 1;
-            let order = waiting.registered;
-            waiting.sleepers.push(Reverse(Sleeper {
-                at_ns,
-                order,
-                waker: context.waker().clone(),
-            }));
+            let key = (at_ns, waiting.registered);
+            waiting.sleepers.insert(key, context.waker().clone());
             drop(waiting);
             if earliest {
                 self.set(at_ns);
@@ -162,13 +130,12 @@ impl Timer {
     fn wake_due(&self) -> Option<u64> {
         let now_ns = self.clock.monotonic_ns();
         let mut waiting = self.waiting.borrow_mut();
-        while let Some(Reverse(first)) = waiting.sleepers.peek() {
-            if first.at_ns > now_ns {
-                return Some(first.at_ns);
+        while let Some(first) = waiting.sleepers.first_entry() {
+            let (at_ns, _) = *first.key();
+            if at_ns > now_ns {
+                return Some(at_ns);
             }
-            if let Some(Reverse(first)) = waiting.sleepers.pop() {
-                first.waker.wake();
-            }
+            first.remove().wake();
         }
         None
     }

@@ -34,9 +34,7 @@ impl Summary {
             self.add_cpu(&before.clone(), &reading);
         }
         self.add_frequency(reading.frequency_share);
-        if self.first.is_none() {
-            self.first = Some(reading.clone());
-        }
+        self.first.get_or_insert_with(|| reading.clone());
         self.last = Some(reading);
     }
 

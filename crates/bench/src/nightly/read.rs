@@ -1,6 +1,7 @@
 //! Reads the folder of a history. Its files may be anybody's: sizes are bounded, and nothing is left out in silence.
 
 use super::history::History;
+use crate::path_error::{PathError, at};
 use crate::trial::{DOCUMENT_FILE, TrialDocument, read_document};
 use facts::Skipped;
 use std::collections::BTreeSet;
@@ -28,13 +29,8 @@ const FILES: [&str; 4] = [DOCUMENT_FILE, "client.csv", "host.csv", "server.csv"]
 #[derive(Debug, Error)]
 pub enum HistoryError {
     /// The folder cannot be listed.
-    #[error("{}: {source}", escape(&path.to_string_lossy()))]
-    Io {
-        /// The folder.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] PathError),
     /// There is no trial.
     #[error(
         "{}: expected folders with a {DOCUMENT_FILE} each, found {found}",
@@ -54,10 +50,7 @@ pub enum HistoryError {
 /// # Errors
 /// When the folder cannot be listed, or holds no trial.
 pub fn read(history: &Path, skipped: &mut Vec<Skipped>) -> Result<History, HistoryError> {
-    let names = folders(history, skipped).map_err(|source| HistoryError::Io {
-        path: history.to_owned(),
-        source,
-    })?;
+    let names = folders(history, skipped).map_err(at(history))?;
     let mut room = DOCUMENTS_BYTES_MAX;
     let mut found = Vec::new();
     let mut faults = Vec::new();

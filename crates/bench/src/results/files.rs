@@ -52,24 +52,19 @@ pub fn read_path(path: &Path) -> Result<Reading, ResultsError> {
     let mut left_bytes = TOTAL_BYTES_MAX;
     for file in &files.found {
         let name = file.display().to_string();
-        if is_trial(file) {
-            if let Err(error) = reading.add_trial(file) {
-                let why = error.to_string();
-                reading.skipped.push(Skipped::new(escape(&name), why, None));
-                first_error.get_or_insert(error);
-            }
-            continue;
-        }
-        let outcome = read_file(file).and_then(|bytes| {
-            left_bytes = left_bytes
-                .checked_sub(bytes.len())
-                .ok_or_else(|| total_too_long(&name))?;
-            reading.add(&name, &bytes)
-        });
+        let outcome = if is_trial(file) {
+            reading.add_trial(file)
+        } else {
+            read_file(file).and_then(|bytes| {
+                left_bytes = left_bytes
+                    .checked_sub(bytes.len())
+                    .ok_or_else(|| total_too_long(&name))?;
+                reading.add(&name, &bytes)
+            })
+        };
         if let Err(error) = outcome {
-            reading
-                .skipped
-                .push(Skipped::new(escape(&name), error.to_string(), None));
+            let why = error.to_string();
+            reading.skipped.push(Skipped::new(escape(&name), why, None));
             first_error.get_or_insert(error);
         }
     }

@@ -3,7 +3,7 @@
 
 use super::error::ResultsError;
 use super::json::{Place, plain};
-use crate::compare::{Metric, MetricKey, Observations, Rank, Statistic, Trial};
+use crate::compare::{Metric, MetricKey, Observations, Rank, Trial};
 use facts::InputError;
 use facts::series::Better;
 use serde_json::Value;
@@ -47,23 +47,12 @@ pub(crate) fn read(source_name: &str, document: &Value) -> Result<Trial, Results
         name: source_name.to_owned(),
         ..Trial::default()
     };
-    // The command is part of the environment if it is the only one, as A's and B's may be called differently.
-    let operation_of = |command: &Command| {
-        if commands.len() == 1 {
-            "command".to_owned()
-        } else {
-            command.line.clone()
-        }
-    };
     if let [only] = commands.as_slice() {
-        whole
-            .environment
-            .insert("command".to_owned(), only.line.clone());
-        for (name, value) in &only.parameters {
-            whole
-                .environment
-                .insert(format!("parameters.{name}"), value.clone());
-        }
+        let parameters = only.parameters.iter();
+        let parameters =
+            parameters.map(|(name, value)| (format!("parameters.{name}"), value.clone()));
+        let command = ("command".to_owned(), only.line.clone());
+        whole.environment = parameters.chain([command]).collect();
     }
     for command in &commands {
         if !command.failures.is_empty() {
@@ -74,32 +63,29 @@ pub(crate) fn read(source_name: &str, document: &Value) -> Result<Trial, Results
                 units::escape(&command.failures[0])
             ));
         }
-    }
-    for command in &commands {
-        let operation = operation_of(command);
+        // The command is part of the environment if it is the only one, as A's and B's may be called differently.
+        let operation = if commands.len() == 1 {
+            "command"
+        } else {
+            &command.line
+        };
         for (name, mean_s) in &command.means {
-            let key = MetricKey::new(&operation, *name);
+            let key = MetricKey::new(operation, *name);
             let observations = if *name == "time mean" && !command.times_s.is_empty() {
-                samples(&command.times_s)
+                Observations::Values(command.times_s.clone())
             } else {
                 Observations::Scalar(*mean_s)
             };
             whole.metrics.insert(key, metric(name, observations));
         }
         if !command.memory_bytes.is_empty() {
-            let key = MetricKey::new(&operation, "memory mean");
-            let metric = metric("memory mean", samples(&command.memory_bytes));
+            let key = MetricKey::new(operation, "memory mean");
+            let values = Observations::Values(command.memory_bytes.clone());
+            let metric = metric("memory mean", values);
             whole.metrics.insert(key, metric);
         }
     }
     Ok(whole)
-}
-
-fn samples(values: &[f64]) -> Observations {
-    Observations::Samples {
-        values: values.to_vec(),
-        statistic: Statistic::Mean,
-    }
 }
 
 fn metric(name: &str, observations: Observations) -> Metric {

@@ -51,7 +51,6 @@ impl<'v> Place<'v> {
             .ok_or_else(|| self.error(format!("the key {key}"), "none"))
     }
 
-    /// Returns the object.
     pub(crate) fn object(&self) -> Result<&'v Map<String, Value>, InputError> {
         self.value
             .as_object()
@@ -89,7 +88,6 @@ impl<'v> Place<'v> {
         self.get(key).map(|place| place.number()).transpose()
     }
 
-    /// Returns the text.
     pub(crate) fn text(&self) -> Result<&'v str, InputError> {
         self.value
             .as_str()

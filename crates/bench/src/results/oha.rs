@@ -18,7 +18,6 @@ pub(crate) fn is_result(document: &Value) -> bool {
         .is_some_and(|summary| summary.get("requestsPerSec").is_some())
 }
 
-/// Reads a result.
 pub(crate) fn read(source_name: &str, document: &Value) -> Result<Trial, ResultsError> {
     let root = Place::root(source_name, document);
     let summary = root.require("summary")?;
@@ -26,31 +25,20 @@ pub(crate) fn read(source_name: &str, document: &Value) -> Result<Trial, Results
         name: source_name.to_owned(),
         ..Trial::default()
     };
-    let mut add = |metric: String, value: Option<f64>, unit, better, rank| {
+    let mut add = |metric: &str, value: Option<f64>, unit, better, rank| {
         if let Some(value) = value {
-            let metric_value = Metric::scalar(value, unit, better, rank);
-            trial
-                .metrics
-                .insert(MetricKey::new("requests", metric), metric_value);
+            let scalar = Metric::scalar(value, unit, better, rank);
+            let key = MetricKey::new("requests", metric);
+            trial.metrics.insert(key, scalar);
         }
     };
-    let (second, lower) = (Some("s"), Better::Lower);
+    let (second, lower, primary) = (Some("s"), Better::Lower, Rank::Primary);
     let rate = summary.number_of("requestsPerSec")?;
-    add(
-        "throughput mean".to_owned(),
-        rate,
-        Some("requests/s"),
-        Better::Higher,
-        Rank::Primary,
-    );
+    let per_second = Some("requests/s");
+    add("throughput mean", rate, per_second, Better::Higher, primary);
     for (key, metric) in [("average", "latency mean"), ("slowest", "latency p100")] {
-        add(
-            metric.to_owned(),
-            summary.number_of(key)?,
-            second,
-            lower,
-            Rank::Secondary,
-        );
+        let value = summary.number_of(key)?;
+        add(metric, value, second, lower, Rank::Secondary);
     }
     if let Some(percentiles) = root.get("latencyPercentiles") {
         for key in percentiles.object()?.keys() {
@@ -61,17 +49,13 @@ pub(crate) fn read(source_name: &str, document: &Value) -> Result<Trial, Results
             };
             let rank = percentile_rank("latency", percentile);
             let value = percentiles.number_of(key)?;
-            add(format!("latency p{percentile}"), value, second, lower, rank);
+            let metric = format!("latency p{percentile}");
+            add(&metric, value, second, lower, rank);
         }
     }
     let success = summary.number_of("successRate")?;
-    add(
-        "error rate".to_owned(),
-        success.map(|share| 1.0 - share),
-        None,
-        lower,
-        Rank::Primary,
-    );
+    let failed = success.map(|share| 1.0 - share);
+    add("error rate", failed, None, lower, primary);
     if trial.metrics.is_empty() || rate.is_none() {
         return Err(ResultsError::empty(
             source_name,

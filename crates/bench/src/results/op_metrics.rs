@@ -40,7 +40,7 @@ pub struct Task {
 }
 
 /// A task's throughput over its seconds.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
 pub struct Throughput {
     /// Least of all seconds.
     pub min: Option<f64>,
@@ -65,7 +65,6 @@ pub struct Times {
     pub unit: Option<String>,
 }
 
-/// Reads all tasks.
 pub(crate) fn read_tasks(place: &Place<'_>) -> Result<Vec<Task>, ResultsError> {
     let tasks = place.elements(TASKS_MAX)?;
     Ok(tasks.iter().map(read_task).collect::<Result<_, _>>()?)
@@ -145,16 +144,7 @@ impl Task {
         task.insert("task".to_owned(), json!(self.task));
         task.insert("operation".to_owned(), json!(self.operation));
         let throughput = self.throughput.clone().unwrap_or_default();
-        task.insert(
-            "throughput".to_owned(),
-            json!({
-                "min": throughput.min,
-                "mean": throughput.mean,
-                "median": throughput.median,
-                "max": throughput.max,
-                "unit": throughput.unit,
-            }),
-        );
+        task.insert("throughput".to_owned(), json!(throughput));
         // Rally's own reader asks for the first three.
         for name in &TIMES[..3] {
             task.insert((*name).to_owned(), json!({}));
@@ -175,27 +165,21 @@ impl Task {
 
     /// Adds the task's metrics to a trial, under the name of an operation.
     pub(crate) fn add_to(&self, operation: &str, trial: &mut Trial) {
-        let mut add = |metric: String, value: Option<f64>, unit: Option<&str>, better, rank| {
+        let (lower, primary, secondary) = (Better::Lower, Rank::Primary, Rank::Secondary);
+        let mut add = |metric: &str, value: Option<f64>, unit: Option<&str>, better, rank| {
             if let Some(value) = value {
+                let scalar = Metric::scalar(value, unit, better, rank);
                 let key = MetricKey::new(operation, metric);
-                trial
-                    .metrics
-                    .insert(key, Metric::scalar(value, unit, better, rank));
+                trial.metrics.insert(key, scalar);
             }
         };
         if let Some(throughput) = &self.throughput {
             let unit = throughput.unit.as_deref();
             for (name, value, rank) in [
-                ("mean", throughput.mean, Rank::Primary),
-                ("median", throughput.median, Rank::Secondary),
+                ("throughput mean", throughput.mean, primary),
+                ("throughput median", throughput.median, secondary),
             ] {
-                add(
-                    format!("throughput {name}"),
-                    value,
-                    unit,
-                    Better::Higher,
-                    rank,
-                );
+                add(name, value, unit, Better::Higher, rank);
             }
         }
         for (name, times) in &self.times {
@@ -204,26 +188,14 @@ impl Task {
             for (percentile, value) in &times.percentiles {
                 let rank = percentile_rank(name, *percentile);
                 let metric = format!("{words} p{percentile}");
-                add(metric, Some(*value), unit, Better::Lower, rank);
+                add(&metric, Some(*value), unit, lower, rank);
             }
             let metric = format!("{words} mean");
-            add(metric, times.mean, unit, Better::Lower, Rank::Secondary);
+            add(&metric, times.mean, unit, lower, secondary);
         }
-        let (lower, secondary) = (Better::Lower, Rank::Secondary);
-        add(
-            "error rate".to_owned(),
-            self.error_rate,
-            None,
-            lower,
-            Rank::Primary,
-        );
-        add(
-            "duration".to_owned(),
-            self.duration_ms,
-            Some("ms"),
-            lower,
-            secondary,
-        );
+        add("error rate", self.error_rate, None, lower, primary);
+        let ms = Some("ms");
+        add("duration", self.duration_ms, ms, lower, secondary);
         if let Some(rate) = self.error_rate.filter(|rate| *rate > 0.0) {
             trial.notes.push(format!(
                 "{} of the requests of {} failed; failed requests are often fast ones",

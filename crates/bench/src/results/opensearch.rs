@@ -37,7 +37,6 @@ const PROPERTIES: [&str; 8] = [
     "provision-config-instance",
 ];
 
-/// Returns whether a document is a test run.
 pub(crate) fn is_test_run(document: &Value) -> bool {
     NAMES.iter().any(|(time, _)| document.get(time).is_some())
 }

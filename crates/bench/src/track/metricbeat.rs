@@ -115,53 +115,45 @@ struct Host {
 impl Host {
     fn new(number: u32, options: &Metricbeat, random: &mut Random) -> Self {
         let mut walk = |low, high, step| Walk::new(random, low, high, step);
-        let cpu = [
-            walk(0.02, 0.9, 0.03),
-            walk(0.01, 0.3, 0.03),
-            walk(0.0, 0.2, 0.05),
-        ];
-        let cores = (0..options.cores)
-            .map(|_| [walk(0.0, 1.0, 0.05), walk(0.0, 0.3, 0.05)])
-            .collect();
-        let load = walk(0.1, 4.0, 0.02);
-        let memory = [
-            walk(0.4, 0.95, 0.01),
-            walk(0.3, 0.8, 0.01),
-            walk(0.0, 0.2, 0.001),
-        ];
-        let filesystems = FILESYSTEMS
-            .iter()
-            .map(|_| [walk(0.1, 0.9, 0.0005), walk(0.5, 0.9, 0.0005)])
-            .collect();
-        let sockets = walk(3.0, 60.0, 0.02);
-        let processes = (0..options.processes)
-            .map(|index| Process {
-                pid: 700 + 37 * u64::from(index),
-                kind: index as usize % PROCESSES.len(),
-                cpu: walk(0.0, 0.4, 0.05),
-                rss: walk(0.01, 0.5, 0.002),
-                files: walk(5.0, 300.0, 0.01),
-            })
-            .collect();
-        let disks = DISKS
-            .iter()
-            .map(|_| [900, 900, 40, 100, 9000, 200, 500].map(|step| Counter::new(random, step)))
-            .collect();
-        let networks = INTERFACES
-            .iter()
-            .map(|_| [90_000, 300, 90_000, 300].map(|step| Counter::new(random, step)))
-            .collect();
+        // In the order in which these are drawn.
         Self {
             name: format!("ec2-dsrc{:02}", number + 1),
-            cpu,
-            cores,
-            load,
-            memory,
-            disks,
-            filesystems,
-            networks,
-            processes,
-            sockets,
+            cpu: [
+                walk(0.02, 0.9, 0.03),
+                walk(0.01, 0.3, 0.03),
+                walk(0.0, 0.2, 0.05),
+            ],
+            cores: (0..options.cores)
+                .map(|_| [walk(0.0, 1.0, 0.05), walk(0.0, 0.3, 0.05)])
+                .collect(),
+            load: walk(0.1, 4.0, 0.02),
+            memory: [
+                walk(0.4, 0.95, 0.01),
+                walk(0.3, 0.8, 0.01),
+                walk(0.0, 0.2, 0.001),
+            ],
+            filesystems: FILESYSTEMS
+                .iter()
+                .map(|_| [walk(0.1, 0.9, 0.0005), walk(0.5, 0.9, 0.0005)])
+                .collect(),
+            sockets: walk(3.0, 60.0, 0.02),
+            processes: (0..options.processes)
+                .map(|index| Process {
+                    pid: 700 + 37 * u64::from(index),
+                    kind: index as usize % PROCESSES.len(),
+                    cpu: walk(0.0, 0.4, 0.05),
+                    rss: walk(0.01, 0.5, 0.002),
+                    files: walk(5.0, 300.0, 0.01),
+                })
+                .collect(),
+            disks: DISKS
+                .iter()
+                .map(|_| [900, 900, 40, 100, 9000, 200, 500].map(|step| Counter::new(random, step)))
+                .collect(),
+            networks: INTERFACES
+                .iter()
+                .map(|_| [90_000, 300, 90_000, 300].map(|step| Counter::new(random, step)))
+                .collect(),
         }
     }
 }

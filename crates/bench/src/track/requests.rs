@@ -45,7 +45,7 @@ pub enum PrepareError {
 }
 
 /// What was prepared for an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Prepared {
     /// Number of different bulk bodies; `None` if each request is made anew, or has no body.
     pub bodies: Option<u64>,
@@ -62,7 +62,6 @@ pub(crate) struct Source {
     pub(crate) post: bool,
     /// Path and query.
     pub(crate) path: Template,
-    /// The body.
     pub(crate) body: Body,
     /// Documents in each request; 0 if it writes none.
     pub(crate) documents: u64,
@@ -84,7 +83,6 @@ pub(crate) enum Body {
 }
 
 impl Source {
-    /// Returns what was prepared.
     pub(crate) fn prepared(&self) -> Prepared {
         match &self.body {
             Body::Ring(bodies) => Prepared {
@@ -92,11 +90,7 @@ impl Source {
                 documents: bodies.len() as u64 * self.documents,
                 len_bytes: bodies.iter().map(|body| body.len() as u64).sum(),
             },
-            Body::None | Body::Template(_) => Prepared {
-                bodies: None,
-                documents: 0,
-                len_bytes: 0,
-            },
+            Body::None | Body::Template(_) => Prepared::default(),
         }
     }
 
@@ -114,7 +108,6 @@ impl Source {
         let invalid = || PrepareError::Invalid {
             operation: name.to_owned(),
         };
-        let seed = Random::seed_of(track.seed, name);
         let nothing = BTreeMap::new();
         let template = |text: &str, parameters: &BTreeMap<String, Parameter>| {
             Template::parse(text, |name| {
@@ -122,32 +115,29 @@ impl Source {
             })
             .map_err(|_| invalid())
         };
-        match track.operation.get(name).ok_or_else(invalid)? {
-            Operation::Bulk(bulk) => Ok(Self {
-                post: true,
-                path: template(&bulk.path, &nothing)?,
-                body: Body::Ring(bodies(track, name, bulk, requests_max, bytes_max)?),
-                documents: bulk.documents.0,
-                seed,
-                drawer: Drawer::new(&nothing),
-            }),
-            Operation::Search(search) => Ok(Self {
-                post: true,
-                path: template(&search_path(search), &search.parameters)?,
-                body: Body::Template(template(&search.body, &search.parameters)?),
-                documents: 0,
-                seed,
-                drawer: Drawer::new(&search.parameters),
-            }),
-            Operation::Get(get) => Ok(Self {
-                post: false,
-                path: template(&get.path, &get.parameters)?,
-                body: Body::None,
-                documents: 0,
-                seed,
-                drawer: Drawer::new(&get.parameters),
-            }),
-        }
+        let operation = track.operation.get(name).ok_or_else(invalid)?;
+        let (path, parameters) = match operation {
+            Operation::Bulk(bulk) => (bulk.path.clone(), &nothing),
+            Operation::Search(search) => (search_path(search), &search.parameters),
+            Operation::Get(get) => (get.path.clone(), &get.parameters),
+        };
+        Ok(Self {
+            post: !matches!(operation, Operation::Get(_)),
+            path: template(&path, parameters)?,
+            body: match operation {
+                Operation::Bulk(bulk) => {
+                    Body::Ring(bodies(track, name, bulk, requests_max, bytes_max)?)
+                }
+                Operation::Search(search) => Body::Template(template(&search.body, parameters)?),
+                Operation::Get(_) => Body::None,
+            },
+            documents: match operation {
+                Operation::Bulk(bulk) => bulk.documents.0,
+                Operation::Search(_) | Operation::Get(_) => 0,
+            },
+            seed: Random::seed_of(track.seed, name),
+            drawer: Drawer::new(parameters),
+        })
     }
 }
 

@@ -4,8 +4,8 @@ use super::parameter::{PARAMETERS_MAX, fault};
 use super::requests::search_path;
 use super::template::{Template, TemplateError};
 use super::types::{
-    Arrivals, Bulk, Distribution, GeneratorSpec, Load, Operation, Pace, Parameter, Phase,
-    PhaseKind, Track, WriteAction,
+    Arrivals, Bulk, GeneratorSpec, Load, Operation, Pace, Parameter, Phase, PhaseKind, Track,
+    WriteAction,
 };
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -81,6 +81,19 @@ fn wrong(at: impl Into<String>, problem: impl Into<String>) -> TrackError {
     }
 }
 
+/// The error `problem` at a place, unless what is expected there holds.
+fn expect<P: Into<String>>(
+    holds: bool,
+    at: &str,
+    problem: impl FnOnce() -> P,
+) -> Result<(), TrackError> {
+    if holds {
+        Ok(())
+    } else {
+        Err(wrong(at, problem()))
+    }
+}
+
 impl Track {
     /// Checks a track that was put together in another way than by parsing it.
     ///
@@ -94,26 +107,19 @@ impl Track {
             ("setup", self.setup.len()),
             ("teardown", self.teardown.len()),
         ] {
-            if len > LISTED_MAX {
-                return Err(wrong(
-                    at,
-                    format!("expected at most {LISTED_MAX}, found {len}"),
-                ));
-            }
+            expect(len <= LISTED_MAX, at, || {
+                format!("expected at most {LISTED_MAX}, found {len}")
+            })?;
         }
         let loads: usize = self.phase.iter().map(|phase| phase.load.len()).sum();
-        if loads > LOADS_MAX {
-            return Err(wrong(
-                "phase",
-                format!("expected at most {LOADS_MAX} loads in all phases together, found {loads}"),
-            ));
-        }
-        if self.phase.is_empty() {
-            return Err(wrong(
-                "phase",
-                "expected at least one [[phase]], found none",
-            ));
-        }
+        expect(loads <= LOADS_MAX, "phase", || {
+            format!("expected at most {LOADS_MAX} loads in all phases together, found {loads}")
+        })?;
+        expect(
+            !self.phase.is_empty(),
+            "phase",
+            || "expected at least one [[phase]], found none",
+        )?;
         for (list, requests) in [("setup", &self.setup), ("teardown", &self.teardown)] {
             for (index, request) in requests.iter().enumerate() {
                 check_path(&format!("{list} {}", index + 1), &request.path)?;
@@ -127,12 +133,11 @@ impl Track {
             self.check_operation(&format!("operation.{name}"), operation)?;
         }
         let measured = |phase: &&Phase| phase.kind == PhaseKind::Measured;
-        if !self.phase.iter().any(|phase| measured(&phase)) {
-            return Err(wrong(
-                "phase",
-                "every phase is a warm-up, so nothing would be measured: remove kind = \"warm-up\" from the last",
-            ));
-        }
+        expect(
+            self.phase.iter().any(|phase| measured(&phase)),
+            "phase",
+            || "every phase is a warm-up, so nothing would be measured: remove kind = \"warm-up\" from the last",
+        )?;
         if let Some(late) = self
             .phase
             .iter()
@@ -142,8 +147,7 @@ impl Track {
             return Err(wrong(
                 format!("phase {}", late.name),
                 "a warm-up comes before what is measured: what servers and host count is read from the first \
-                 measured phase to the last"
-                    .to_owned(),
+                 measured phase to the last",
             ));
         }
         self.phase
@@ -181,18 +185,15 @@ impl Track {
             ));
         };
         let found = bulk.documents.0;
-        if !(1..=DOCUMENTS_MAX).contains(&found) {
-            return Err(wrong(
-                at,
-                format!("expected documents from 1 to {DOCUMENTS_MAX}, found {found}"),
-            ));
-        }
-        if bulk.action == WriteAction::Update && !generator.has_keys() {
-            return Err(wrong(
-                at,
-                "an update needs keys, which only a generator of kind \"updates\" has",
-            ));
-        }
+        expect((1..=DOCUMENTS_MAX).contains(&found), at, || {
+            format!("expected documents from 1 to {DOCUMENTS_MAX}, found {found}")
+        })?;
+        let has_keys = bulk.action != WriteAction::Update || generator.has_keys();
+        expect(
+            has_keys,
+            at,
+            || "an update needs keys, which only a generator of kind \"updates\" has",
+        )?;
         check_name(at, "index", &bulk.index)?;
         if let Some(mapping_type) = &bulk.mapping_type {
             check_name(at, "mapping_type", mapping_type)?;
@@ -204,35 +205,30 @@ impl Track {
     fn check_phase(&self, phase: &Phase) -> Result<(), TrackError> {
         check_label("phase", &phase.name)?;
         let at = format!("phase {}", phase.name);
-        if phase.load.is_empty() || phase.load.len() > LISTED_MAX {
-            let found = phase.load.len();
-            return Err(wrong(
-                at,
-                format!("expected 1 to {LISTED_MAX} loads, found {found}"),
-            ));
-        }
+        let found = phase.load.len();
+        expect((1..=LISTED_MAX).contains(&found), &at, || {
+            format!("expected 1 to {LISTED_MAX} loads, found {found}")
+        })?;
         for (index, load) in phase.load.iter().enumerate() {
             let at = format!("{at}, load {}", units::escape(&load.operation));
-            if !self.operation.contains_key(&load.operation) {
+            expect(self.operation.contains_key(&load.operation), &at, || {
                 let name = units::escape(&load.operation);
-                return Err(wrong(
-                    at,
-                    format!("no operation is named {name}: add [operation.{name}]"),
-                ));
-            }
-            if phase.load[..index]
-                .iter()
-                .any(|other| other.operation == load.operation)
-            {
-                return Err(wrong(at, "the operation has another load in this phase"));
-            }
+                format!("no operation is named {name}: add [operation.{name}]")
+            })?;
+            let mut others = phase.load[..index].iter();
+            let is_first = others.all(|other| other.operation != load.operation);
+            expect(
+                is_first,
+                &at,
+                || "the operation has another load in this phase",
+            )?;
             check_load(&at, load)?;
-            if phase.duration.is_none() && load.count.is_none() {
-                return Err(wrong(
-                    at,
-                    "expected the phase's duration or a count, found neither",
-                ));
-            }
+            let ends = phase.duration.is_some() || load.count.is_some();
+            expect(
+                ends,
+                &at,
+                || "expected the phase's duration or a count, found neither",
+            )?;
         }
         Ok(())
     }
@@ -241,21 +237,14 @@ impl Track {
 fn check_load(at: &str, load: &Load) -> Result<(), TrackError> {
     let connections = match load.pace() {
         Some(Pace::Closed { clients }) => {
-            let surplus: Option<(&str, bool)> = [
-                (
-                    "arrivals",
-                    load.arrivals
-                        .is_some_and(|arrivals| arrivals != Arrivals::Fixed),
-                ),
+            let arrivals = load.arrivals.unwrap_or_default();
+            for (name, given) in [
+                ("arrivals", arrivals != Arrivals::Fixed),
                 ("connections", load.connections.is_some()),
-            ]
-            .into_iter()
-            .find(|(_, given)| *given);
-            if let Some((name, _)) = surplus {
-                return Err(wrong(
-                    at,
-                    format!("{name} goes with rate, not with clients"),
-                ));
+            ] {
+                expect(!given, at, || {
+                    format!("{name} goes with rate, not with clients")
+                })?;
             }
             clients
         }
@@ -272,16 +261,11 @@ fn check_load(at: &str, load: &Load) -> Result<(), TrackError> {
             ));
         }
     };
-    if !(1..=CONNECTIONS_MAX).contains(&connections) {
-        return Err(wrong(
-            at,
-            format!("expected 1 to {CONNECTIONS_MAX} clients or connections, found {connections}"),
-        ));
-    }
-    if load.count.is_some_and(|count| count.0 == 0) {
-        return Err(wrong(at, "expected a count above 0"));
-    }
-    Ok(())
+    expect((1..=CONNECTIONS_MAX).contains(&connections), at, || {
+        format!("expected 1 to {CONNECTIONS_MAX} clients or connections, found {connections}")
+    })?;
+    let has_requests = load.count.is_none_or(|count| count.0 > 0);
+    expect(has_requests, at, || "expected a count above 0")
 }
 
 fn check_generator(at: &str, generator: &GeneratorSpec) -> Result<(), TrackError> {
@@ -293,66 +277,50 @@ fn check_generator(at: &str, generator: &GeneratorSpec) -> Result<(), TrackError
                 ("cores", options.cores, 1),
             ];
             for (name, found, min) in bounds {
-                if !(min..=HOSTS_MAX).contains(&found) {
-                    return Err(wrong(
-                        at,
-                        format!("expected {name} from {min} to {HOSTS_MAX}, found {found}"),
-                    ));
-                }
+                expect((min..=HOSTS_MAX).contains(&found), at, || {
+                    format!("expected {name} from {min} to {HOSTS_MAX}, found {found}")
+                })?;
             }
-            if options.period.duration().as_millis() == 0 {
-                return Err(wrong(at, "expected a period of at least 1ms"));
-            }
+            let is_period = options.period.duration().as_millis() > 0;
+            expect(is_period, at, || "expected a period of at least 1ms")
         }
         GeneratorSpec::WebLog(options) => {
-            if options.clients.0 == 0 || options.pages.0 == 0 {
-                return Err(wrong(at, "expected clients and pages above 0"));
-            }
+            let has_both = options.clients.0 > 0 && options.pages.0 > 0;
+            expect(has_both, at, || "expected clients and pages above 0")
         }
         GeneratorSpec::Updates(options) => {
-            if options.keys.0 == 0 {
-                return Err(wrong(at, "expected keys above 0"));
-            }
+            expect(options.keys.0 > 0, at, || "expected keys above 0")?;
             // Keys are numbers of at most 12 digits, so that their order as text is numeric.
-            if options.keys.0 > 1_000_000_000_000 {
-                return Err(wrong(at, "expected at most 10^12 keys"));
-            }
-            if options.payload.bytes > PAYLOAD_BYTES_MAX {
+            let are_short = options.keys.0 <= 1_000_000_000_000;
+            expect(are_short, at, || "expected at most 10^12 keys")?;
+            expect(options.payload.bytes <= PAYLOAD_BYTES_MAX, at, || {
                 let max = units::bytes(PAYLOAD_BYTES_MAX);
-                return Err(wrong(at, format!("expected a payload of at most {max}")));
-            }
-            let _: Distribution = options.distribution;
+                format!("expected a payload of at most {max}")
+            })
         }
     }
-    Ok(())
 }
 
 /// Names of what has figures stand in tables, and in the heads of CSV files that other programs show.
 fn check_label(at: &str, name: &str) -> Result<(), TrackError> {
-    if name.is_empty() || name.chars().count() > LABEL_CHARS_MAX || units::escape(name) != name {
+    let fits = (1..=LABEL_CHARS_MAX).contains(&name.chars().count());
+    expect(fits && units::escape(name) == name, at, || {
         let found = units::escape(units::cut(name, 60).as_ref()).into_owned();
-        return Err(wrong(
-            at,
-            format!(
-                "expected a name of 1 to {LABEL_CHARS_MAX} characters, none of them invisible, found {found:?}"
-            ),
-        ));
-    }
-    Ok(())
+        format!(
+            "expected a name of 1 to {LABEL_CHARS_MAX} characters, none of them invisible, found {found:?}"
+        )
+    })
 }
 
 /// Names stand in paths and in JSON as they are.
 fn check_name(at: &str, key: &str, name: &str) -> Result<(), TrackError> {
     let plain =
         |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'/' | b'?' | b'#');
-    if name.is_empty() || name.len() > 255 || !name.bytes().all(plain) {
+    let fits = (1..=255).contains(&name.len());
+    expect(fits && name.bytes().all(plain), at, || {
         let found = units::escape(name);
-        return Err(wrong(
-            at,
-            format!("expected {key} without spaces, quotes, slashes, ? and #, found {found:?}"),
-        ));
-    }
-    Ok(())
+        format!("expected {key} without spaces, quotes, slashes, ? and #, found {found:?}")
+    })
 }
 
 fn check_path(at: &str, path: &str) -> Result<(), TrackError> {
@@ -366,16 +334,13 @@ fn check_path(at: &str, path: &str) -> Result<(), TrackError> {
     let spaced = outside
         .into_iter()
         .any(|part| part.contains([' ', '#', '{', '}', '"', '<', '>', '\\', '^', '`', '|']));
-    if !path.starts_with('/') || !plain || spaced || path.len() > 4096 {
+    let fits = path.starts_with('/') && path.len() <= 4096;
+    expect(fits && plain && !spaced, at, || {
         let found = units::escape(units::cut(path, 60).as_ref()).into_owned();
-        return Err(wrong(
-            at,
-            format!(
-                "expected a path such as /index/_doc (percent-encode the rest, %20 for a space), found {found:?}"
-            ),
-        ));
-    }
-    Ok(())
+        format!(
+            "expected a path such as /index/_doc (percent-encode the rest, %20 for a space), found {found:?}"
+        )
+    })
 }
 
 fn check_templates(
@@ -383,15 +348,10 @@ fn check_templates(
     parameters: &BTreeMap<String, Parameter>,
     texts: &[&str],
 ) -> Result<(), TrackError> {
-    if parameters.len() > PARAMETERS_MAX {
-        return Err(wrong(
-            at,
-            format!(
-                "expected at most {PARAMETERS_MAX} parameters, found {}",
-                parameters.len()
-            ),
-        ));
-    }
+    let found = parameters.len();
+    expect(found <= PARAMETERS_MAX, at, || {
+        format!("expected at most {PARAMETERS_MAX} parameters, found {found}")
+    })?;
     for name in parameters.keys() {
         if let Some(fault) = fault(parameters, name) {
             return Err(wrong(format!("{at}.parameters.{name}"), fault));

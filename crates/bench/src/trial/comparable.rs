@@ -6,6 +6,7 @@ use crate::compare::{Metric, MetricKey, Observations, Rank, Trial};
 use crate::driver::{
     ClassInterval, Ending, Interval, JournalError, PhaseStart, Reader, TrialSummary,
 };
+use crate::path_error::at;
 use crate::validity::samples_needed;
 use facts::series::Better;
 use std::collections::BTreeMap;
@@ -114,7 +115,7 @@ fn read(folder: &Path) -> Result<(Option<TrialSummary>, Vec<OfPhase>), JournalEr
     let path = folder.join(crate::driver::FILE_NAME);
     let mut by_phase: BTreeMap<u32, Vec<BTreeMap<u64, SecondOf>>> = BTreeMap::new();
     let summary = TrialSummary::of(&mut reader, |interval| add(&mut by_phase, interval))
-        .map_err(|source| JournalError::Io { path, source })?;
+        .map_err(at(&path))?;
     let mut found = Vec::new();
     let phases: Vec<&PhaseStart> = summary
         .iter()
@@ -245,7 +246,7 @@ fn metrics(operation: &str, seconds: &[SecondOf], open: bool, trial: &mut Trial)
     let rates_are_missing = rates.is_empty();
     let throughput = Observations::Blocks {
         values: rates,
-        weights: Some(lengths),
+        weights: lengths,
     };
     let unit = if documents > 0 { "docs/s" } else { "ops/s" };
     // The rate of an open loop is given.

@@ -1,6 +1,7 @@
 //! The folder of a trial.
 
 use super::document::{SCHEMA, TrialDocument};
+use crate::path_error::{PathError, at};
 use jiff::Timestamp;
 use linux::atomic_file::{self, Access, IfExists};
 use linux::regular_file;
@@ -19,13 +20,8 @@ const DOCUMENT_BYTES_MAX: u64 = 4 << 20;
 #[derive(Debug, Error)]
 pub enum FolderError {
     /// The file system said no.
-    #[error("{}: {source}", escape(&path.to_string_lossy()))]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] PathError),
     /// It is not a trial's document.
     #[error("{}: expected a document with schema {SCHEMA}, found {found}", escape(&path.to_string_lossy()))]
     Format {
@@ -44,11 +40,7 @@ const SAME_SECOND_MAX: u32 = 1_000;
 /// # Errors
 /// If it cannot be created.
 pub(super) fn create(into: &Path, started_at: Timestamp) -> Result<(String, PathBuf), FolderError> {
-    let io = |path: &Path, source| FolderError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    fs::create_dir_all(into).map_err(|source| io(into, source))?;
+    fs::create_dir_all(into).map_err(at(into))?;
     let time = started_at.strftime("%Y%m%dT%H%M%SZ").to_string();
     // Trials of two hosts whose timers agree are not the same trial.
     let mut suffix =
@@ -60,10 +52,10 @@ pub(super) fn create(into: &Path, started_at: Timestamp) -> Result<(String, Path
         match fs::create_dir(&folder) {
             Ok(()) => return Ok((id, folder)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(io(&folder, error)),
+            Err(error) => return Err(at(&folder)(error).into()),
         }
     }
-    Err(io(&into.join(time), io::ErrorKind::AlreadyExists.into()))
+    Err(at(&into.join(time))(io::ErrorKind::AlreadyExists.into()).into())
 }
 
 /// Writes the document, in place of an earlier one. A reader sees the old or the new one, whatever happens.
@@ -76,7 +68,8 @@ pub(super) fn write_document(folder: &Path, document: &TrialDocument) -> Result<
         serde_json::to_writer_pretty(&mut *out, document)?;
         out.write_all(b"\n")
     })
-    .map_err(|source| FolderError::Io { path, source })
+    .map_err(at(&path))?;
+    Ok(())
 }
 
 /// Reads the document of the trial in `folder`.
@@ -85,15 +78,11 @@ pub(super) fn write_document(folder: &Path, document: &TrialDocument) -> Result<
 /// When there is none, or it is not a trial's.
 pub fn read_document(folder: &Path) -> Result<TrialDocument, FolderError> {
     let path = folder.join(DOCUMENT_FILE);
-    let io = |source| FolderError::Io {
-        path: path.clone(),
-        source,
-    };
     let mut text = Vec::new();
-    let file = regular_file::open(&path).map_err(io)?;
+    let file = regular_file::open(&path).map_err(at(&path))?;
     file.take(DOCUMENT_BYTES_MAX + 1)
         .read_to_end(&mut text)
-        .map_err(io)?;
+        .map_err(at(&path))?;
     let format = |found: String| FolderError::Format {
         path: path.clone(),
         found,

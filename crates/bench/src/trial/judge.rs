@@ -197,7 +197,7 @@ fn result(phase: &PhaseSummary, class: &ClassSummary) -> OperationResult {
     };
     let errors = ErrorClass::ALL
         .into_iter()
-        .map(|error| (error.id().to_owned(), class.errors_of(error)))
+        .map(|error| (error.id(), class.errors_of(error)))
         .filter(|(_, count)| *count > 0)
         .collect();
     OperationResult {

@@ -24,7 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Readings of the servers that fail one after the other until no more are tried.
 const FAILURES_MAX: u32 = 10;
 
-/// What is watched.
 pub(super) struct Watch {
     /// The host's counters.
     pub host: Reader,

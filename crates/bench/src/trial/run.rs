@@ -13,6 +13,7 @@ use super::server::{Identity, ServerReader};
 use crate::driver::{self, Control, Ended, Progress, Second, Stage, Target, TrialSummary, create};
 use crate::host::others::Others;
 use crate::host::reading::Reader;
+use crate::path_error::{PathError, at};
 use crate::track::{PhaseKind, Span, Track};
 use crate::validity::{Limits, TrimDebt, judge};
 use facts::Skipped;
@@ -73,13 +74,8 @@ pub enum TrialError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// Something else in the folder cannot be created.
-    #[error("{}: {source}", units::escape(&path.to_string_lossy()))]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] PathError),
 }
 
 /// Returns how long the measured phases are planned to take together, and when they begin; `None` if the track says
@@ -140,12 +136,8 @@ fn run_in(
     progress: &mut dyn Progress,
 ) -> Result<(), TrialError> {
     let path = folder.join(TRACK_FILE);
-    fs::write(&path, request.track_text).map_err(|source| TrialError::Io { path, source })?;
+    fs::write(&path, request.track_text).map_err(at(&path))?;
     folder::write_document(folder, document)?;
-    let in_folder = |source| TrialError::Io {
-        path: folder.to_owned(),
-        source,
-    };
     let watch = Watch {
         host: Reader::new(request.root.clone(), request.place.watched.clone()),
         others: Others::new(request.root.clone(), &request.place.watched),
@@ -154,8 +146,8 @@ fn run_in(
         clock: request.control.clock.clone(),
     };
     let client = Table::create(&folder.join(CLIENT_FILE), &client_columns(request.track))
-        .map_err(in_folder)?;
-    let monitor = Monitor::start(watch, folder).map_err(in_folder)?;
+        .map_err(at(folder))?;
+    let monitor = Monitor::start(watch, folder).map_err(at(folder))?;
     let mut recorder = Recorder {
         to: progress,
         monitor: &monitor,

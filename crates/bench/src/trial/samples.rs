@@ -1,6 +1,7 @@
 //! Single requests of a trial, as its journal holds them.
 
 use crate::driver::{JournalError, Reader, Record, TailSample};
+use crate::path_error::at;
 use crate::track::PhaseKind;
 use std::path::Path;
 
@@ -11,10 +12,9 @@ pub struct Samples {
     pub phase: String,
     /// The operation.
     pub operation: String,
-    /// The requests, in the order in which they ended; times count from the phase's start.
+    /// The requests, in the order in which they ended; times count from the phase's start. Of a long trial, they are the
+    /// first 10,000 of each thread and the tail.
     pub samples: Vec<TailSample>,
-    /// Whether these are all successful requests. Of a long trial, they are the first 10,000 of each thread and the tail.
-    pub are_all: bool,
 }
 
 /// Reads the single requests of the measured phases from a trial's folder. A journal that was cut has those before.
@@ -23,14 +23,11 @@ pub struct Samples {
 /// If there is no journal, or it cannot be read.
 pub fn samples(folder: &Path) -> Result<Vec<Samples>, JournalError> {
     let mut reader = Reader::open(folder)?;
-    let failed = |source| JournalError::Io {
-        path: folder.join(crate::driver::FILE_NAME),
-        source,
-    };
+    let path = folder.join(crate::driver::FILE_NAME);
     let mut found: Vec<Samples> = Vec::new();
     // Number of the phase, and where its operations begin in `found`.
     let mut current: Option<(u32, usize)> = None;
-    while let Some(record) = reader.next_record().map_err(failed)? {
+    while let Some(record) = reader.next_record().map_err(at(&path))? {
         match record {
             Record::PhaseStart(phase) if phase.kind == PhaseKind::Measured => {
                 current = Some((phase.phase, found.len()));
@@ -38,7 +35,6 @@ pub fn samples(folder: &Path) -> Result<Vec<Samples>, JournalError> {
                     phase: phase.name.clone(),
                     operation,
                     samples: Vec::new(),
-                    are_all: true,
                 }));
             }
             Record::Interval(interval) => {
@@ -46,7 +42,6 @@ pub fn samples(folder: &Path) -> Result<Vec<Samples>, JournalError> {
                     continue;
                 };
                 for (of, class) in found[first..].iter_mut().zip(interval.classes) {
-                    of.are_all &= class.latency.count() == class.tail.len() as u64;
                     of.samples.extend(class.tail);
                 }
             }
@@ -104,7 +99,6 @@ mod tests {
             (read.phase.as_str(), read.operation.as_str()),
             ("measured", "read")
         );
-        assert!(read.are_all);
         let mut sequences: Vec<u64> = read.samples.iter().map(|sample| sample.sequence).collect();
         sequences.sort_unstable();
         assert!((0..700).eq(sequences));

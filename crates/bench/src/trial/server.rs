@@ -19,96 +19,60 @@ struct Figure {
     name: &'static str,
     kind: Kind,
     /// Where it is below the node; `*` is any key.
-    path: &'static [&'static str],
+    path: &'static str,
     /// What a value is multiplied by.
     scale: f64,
 }
 
-const fn counter(name: &'static str, path: &'static [&'static str]) -> Figure {
+const fn figure(name: &'static str, path: &'static str, kind: Kind, scale: f64) -> Figure {
     Figure {
         name,
-        kind: Kind::Counter,
+        kind,
         path,
-        scale: 1.0,
+        scale,
     }
+}
+
+const fn counter(name: &'static str, path: &'static str) -> Figure {
+    figure(name, path, Kind::Counter, 1.0)
 }
 
 /// A counter of milliseconds, in seconds.
-const fn time_s(name: &'static str, path: &'static [&'static str]) -> Figure {
-    Figure {
-        name,
-        kind: Kind::Counter,
-        path,
-        scale: 0.001,
-    }
+const fn time_s(name: &'static str, path: &'static str) -> Figure {
+    figure(name, path, Kind::Counter, 0.001)
 }
 
-const fn gauge(name: &'static str, path: &'static [&'static str]) -> Figure {
-    Figure {
-        name,
-        kind: Kind::Gauge,
-        path,
-        scale: 1.0,
-    }
+const fn gauge(name: &'static str, path: &'static str) -> Figure {
+    figure(name, path, Kind::Gauge, 1.0)
 }
 
 /// The same in Elasticsearch 5 to 9 and OpenSearch 1 to 3.
 const FIGURES: &[Figure] = &[
-    counter("indexed_documents", &["indices", "indexing", "index_total"]),
-    time_s(
-        "indexing_time_s",
-        &["indices", "indexing", "index_time_in_millis"],
-    ),
+    counter("indexed_documents", "indices.indexing.index_total"),
+    time_s("indexing_time_s", "indices.indexing.index_time_in_millis"),
     time_s(
         "indexing_throttled_s",
-        &["indices", "indexing", "throttle_time_in_millis"],
+        "indices.indexing.throttle_time_in_millis",
     ),
-    counter("queries", &["indices", "search", "query_total"]),
-    time_s(
-        "query_time_s",
-        &["indices", "search", "query_time_in_millis"],
-    ),
-    gauge(MERGES_RUNNING, &["indices", "merges", "current"]),
-    counter("merges", &["indices", "merges", "total"]),
-    time_s(
-        "merge_time_s",
-        &["indices", "merges", "total_time_in_millis"],
-    ),
-    counter(
-        "merged_bytes",
-        &["indices", "merges", "total_size_in_bytes"],
-    ),
-    counter("refreshes", &["indices", "refresh", "total"]),
-    time_s(
-        "refresh_time_s",
-        &["indices", "refresh", "total_time_in_millis"],
-    ),
-    counter("flushes", &["indices", "flush", "total"]),
-    counter(
-        REQUEST_CACHE_HITS,
-        &["indices", "request_cache", "hit_count"],
-    ),
-    counter(
-        "request_cache_misses",
-        &["indices", "request_cache", "miss_count"],
-    ),
-    counter("query_cache_hits", &["indices", "query_cache", "hit_count"]),
-    counter(
-        "query_cache_misses",
-        &["indices", "query_cache", "miss_count"],
-    ),
-    gauge("store_bytes", &["indices", "store", "size_in_bytes"]),
-    gauge("translog_bytes", &["indices", "translog", "size_in_bytes"]),
-    counter(
-        "gc_collections",
-        &["jvm", "gc", "collectors", "*", "collection_count"],
-    ),
-    time_s(
-        "gc_time_s",
-        &["jvm", "gc", "collectors", "*", "collection_time_in_millis"],
-    ),
-    gauge("heap_used_bytes", &["jvm", "mem", "heap_used_in_bytes"]),
-    counter("rejected", &["thread_pool", "*", "rejected"]),
+    counter("queries", "indices.search.query_total"),
+    time_s("query_time_s", "indices.search.query_time_in_millis"),
+    gauge(MERGES_RUNNING, "indices.merges.current"),
+    counter("merges", "indices.merges.total"),
+    time_s("merge_time_s", "indices.merges.total_time_in_millis"),
+    counter("merged_bytes", "indices.merges.total_size_in_bytes"),
+    counter("refreshes", "indices.refresh.total"),
+    time_s("refresh_time_s", "indices.refresh.total_time_in_millis"),
+    counter("flushes", "indices.flush.total"),
+    counter(REQUEST_CACHE_HITS, "indices.request_cache.hit_count"),
+    counter("request_cache_misses", "indices.request_cache.miss_count"),
+    counter("query_cache_hits", "indices.query_cache.hit_count"),
+    counter("query_cache_misses", "indices.query_cache.miss_count"),
+    gauge("store_bytes", "indices.store.size_in_bytes"),
+    gauge("translog_bytes", "indices.translog.size_in_bytes"),
+    counter("gc_collections", "jvm.gc.collectors.*.collection_count"),
+    time_s("gc_time_s", "jvm.gc.collectors.*.collection_time_in_millis"),
+    gauge("heap_used_bytes", "jvm.mem.heap_used_in_bytes"),
+    counter("rejected", "thread_pool.*.rejected"),
 ];
 
 const MERGES_RUNNING: &str = "merges_running";
@@ -143,8 +107,6 @@ pub struct ServerReading {
 pub struct Identity {
     /// Product and version: `Elasticsearch 8.15.0`.
     pub server: Option<String>,
-    /// Name of the cluster.
-    pub cluster: Option<String>,
     /// Versions of the nodes, each once.
     pub versions: BTreeSet<String>,
     /// Versions of their Java machines.
@@ -239,7 +201,6 @@ fn identity(root: &Value, nodes: &Value, name: &dyn Fn(&str) -> String) -> Ident
     };
     let mut found = Identity {
         server: number.map(|number| format!("{product} {number}")),
-        cluster: text(root.get("cluster_name")),
         ..Identity::default()
     };
     let nodes = nodes.get("nodes").and_then(Value::as_object);
@@ -267,7 +228,8 @@ fn sums(stats: &Value) -> BTreeMap<&'static str, f64> {
     let nodes = stats.get("nodes").and_then(Value::as_object);
     for node in nodes.into_iter().flat_map(|nodes| nodes.values()) {
         for figure in FIGURES {
-            if let Some(value) = sum_at(node, figure.path) {
+            let path: Vec<&str> = figure.path.split('.').collect();
+            if let Some(value) = sum_at(node, &path) {
                 *sums.entry(figure.name).or_insert(0.0) += value * figure.scale;
             }
         }

@@ -1,5 +1,6 @@
 //! The checks by name.
 
+use crate::names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -128,27 +129,7 @@ impl Check {
     }
 
     /// Its name in documents.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::ScheduledJob => "scheduled_job",
-            Self::TrimDebt => "trim_debt",
-            Self::LateDriver => "late_driver",
-            Self::ForeignCpu => "foreign_cpu",
-            Self::BusyDriver => "busy_driver",
-            Self::Steal => "steal",
-            Self::Throttled => "throttled",
-            Self::ColdWithoutReads => "cold_without_reads",
-            Self::WarmWithReads => "warm_with_reads",
-            Self::RequestCache => "request_cache",
-            Self::ClockStep => "clock_step",
-            Self::Frequency => "frequency",
-            Self::FewSamples => "few_samples",
-            Self::Drift => "drift",
-            Self::Errors => "errors",
-            Self::OtherStore => "other_store",
-            Self::Relocations => "relocations",
-            Self::Merges => "merges",
-            Self::Incomplete => "incomplete",
-        }
+    pub fn id(self) -> String {
+        names::in_documents(&self)
     }
 }

@@ -17,18 +17,22 @@ struct Stats {
     #[serde(default)]
     computation_time_in_millis: u64,
     /// From 8.12 on; -1 if a node of an earlier version answered.
-    #[serde(default)]
     total_allocations: Option<i64>,
-    #[serde(default)]
     undesired_allocations: Option<i64>,
 }
 
 /// Counts the copies in a response.
 pub(crate) fn parse(body: &[u8]) -> Result<DesiredBalance, serde_json::Error> {
-    let mut counted = None;
+    let (mut stats, mut counted) = (None, None);
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let stats = Response(&mut counted).deserialize(&mut deserializer)?;
+    Walk {
+        stats: &mut stats,
+        copies: &mut counted,
+        level: RESPONSE,
+    }
+    .deserialize(&mut deserializer)?;
     deserializer.end()?;
+    let stats: Stats = stats.ok_or_else(|| serde_json::Error::missing_field("stats"))?;
     let told = || {
         Some(DesiredCopies {
             started: u64::try_from(stats.total_allocations?).ok()?,
@@ -45,34 +49,50 @@ pub(crate) fn parse(body: &[u8]) -> Result<DesiredBalance, serde_json::Error> {
     })
 }
 
-/// The whole response.
-struct Response<'a>(&'a mut Option<DesiredCopies>);
+/// Where in a response something lies; below `routing_table` are indices, their shards, and the parts
+/// of a shard, of which one lists copies.
+const RESPONSE: u8 = 0;
+const INDICES: u8 = 1;
+const SHARDS: u8 = 2;
+const PARTS: u8 = 3;
+const COPIES: u8 = 4;
 
-impl<'de> DeserializeSeed<'de> for Response<'_> {
-    type Value = Stats;
+/// Walks down to the copies of each shard.
+struct Walk<'a> {
+    stats: &'a mut Option<Stats>,
+    copies: &'a mut Option<DesiredCopies>,
+    level: u8,
+}
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Stats, D::Error> {
-        deserializer.deserialize_map(self)
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        if self.level == COPIES {
+            deserializer.deserialize_seq(self)
+        } else {
+            deserializer.deserialize_map(self)
+        }
     }
 }
 
-impl<'de> Visitor<'de> for Response<'_> {
-    type Value = Stats;
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a desired balance")
+        f.write_str("a part of a desired balance")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Stats, A::Error> {
-        let mut stats = None;
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            match key.as_ref() {
-                "stats" => stats = Some(map.next_value()?),
-                "routing_table" => {
-                    let copies = self.0.insert(DesiredCopies::default());
-                    map.next_value_seed(Level {
-                        copies,
-                        levels: LEVELS,
+            match (self.level, &*key) {
+                (RESPONSE, "stats") => *self.stats = Some(map.next_value()?),
+                (RESPONSE, "routing_table") | (INDICES | SHARDS, _) | (PARTS, "current") => {
+                    self.copies.get_or_insert_default();
+                    map.next_value_seed(Walk {
+                        stats: &mut *self.stats,
+                        copies: &mut *self.copies,
+                        level: self.level + 1,
                     })?;
                 }
                 _ => {
@@ -80,75 +100,19 @@ impl<'de> Visitor<'de> for Response<'_> {
                 }
             }
         }
-        stats.ok_or_else(|| A::Error::missing_field("stats"))
-    }
-}
-
-/// Maps above the list of copies: indices, shards, and the parts of a shard.
-const LEVELS: u8 = 3;
-
-/// A map in the routing table with this many levels of maps, itself included.
-struct Level<'a> {
-    copies: &'a mut DesiredCopies,
-    levels: u8,
-}
-
-impl<'de> DeserializeSeed<'de> for Level<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Level<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a part of a routing table")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            if self.levels > 1 {
-                map.next_value_seed(Level {
-                    copies: self.copies,
-                    levels: self.levels - 1,
-                })?;
-            } else if key == "current" {
-                map.next_value_seed(Copies(self.copies))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
+        if self.level == RESPONSE && self.stats.is_none() {
+            return Err(A::Error::missing_field("stats"));
         }
         Ok(())
     }
-}
-
-/// The copies of a shard.
-struct Copies<'a>(&'a mut DesiredCopies);
-
-impl<'de> DeserializeSeed<'de> for Copies<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Copies<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("copies of a shard")
-    }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut copies: A) -> Result<(), A::Error> {
+        let counted = self.copies.get_or_insert_default();
         while let Some(copy) = copies.next_element::<Copy<'de>>()? {
             // Only those are moved for better balance.
             if copy.state == "STARTED" || copy.state == "RELOCATING" {
-                self.0.started += 1;
-                self.0.undesired += u64::from(!copy.node_is_desired);
+                counted.started += 1;
+                counted.undesired += u64::from(!copy.node_is_desired);
             }
         }
         Ok(())

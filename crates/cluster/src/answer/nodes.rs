@@ -25,12 +25,11 @@ const AGENT: &str = "-javaagent:";
 
 /// The `_nodes` header: how many nodes responded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Responses {
     /// Nodes asked.
-    #[serde(default)]
     pub total: u64,
     /// Nodes among them that failed to respond.
-    #[serde(default)]
     pub failed: u64,
 }
 
@@ -41,7 +40,6 @@ pub struct Nodes {
     #[serde(default, rename = "_nodes")]
     pub responses: Responses,
     /// `cluster.name`.
-    #[serde(default)]
     pub cluster_name: Option<String>,
     /// Nodes by id.
     #[serde(deserialize_with = "bounded")]
@@ -54,13 +52,10 @@ pub struct Node {
     /// `node.name`.
     pub name: String,
     /// Host name or address.
-    #[serde(default)]
     pub host: Option<String>,
     /// Address.
-    #[serde(default)]
     pub ip: Option<String>,
     /// Version.
-    #[serde(default)]
     pub version: Option<ServerVersion>,
     /// Node roles.
     #[serde(default)]
@@ -78,17 +73,15 @@ pub struct Node {
 
 /// A node's JVM.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Jvm {
     /// Version.
-    #[serde(default)]
     pub version: Option<String>,
     /// Memory usage.
-    #[serde(default)]
     pub mem: JvmMemory,
     /// Options that load agents, without the agents' folders and arguments. Nothing else of the command line, which may
     /// hold passwords.
     #[serde(
-        default,
         rename = "input_arguments",
         deserialize_with = "agents",
         skip_serializing_if = "Vec::is_empty"
@@ -107,12 +100,11 @@ impl Jvm {
 
 /// Heap sizes of a JVM.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct JvmMemory {
     /// Maximum size.
-    #[serde(default)]
     pub heap_max_in_bytes: Option<u64>,
     /// Size in use.
-    #[serde(default)]
     pub heap_used_in_bytes: Option<u64>,
 }
 
@@ -129,54 +121,48 @@ pub struct NodesStats {
 
 /// One node of `_nodes/stats`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NodeStats {
     /// The JVM.
-    #[serde(default)]
     pub jvm: Jvm,
     /// Filesystems.
-    #[serde(default)]
     pub fs: FsStats,
 }
 
 /// A node's filesystems.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FsStats {
     /// Totals over all data paths.
-    #[serde(default)]
     pub total: FsSizes,
     /// The individual data paths.
-    #[serde(default)]
     pub data: Vec<FsPath>,
 }
 
 /// Filesystem sizes. They are negative if the filesystem could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FsSizes {
     /// Size.
-    #[serde(default)]
     pub total_in_bytes: Option<i64>,
     /// Space available to the server.
-    #[serde(default)]
     pub available_in_bytes: Option<i64>,
 }
 
 /// A data path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FsPath {
     /// Directory.
-    #[serde(default)]
     pub path: Option<String>,
     /// Mount and device.
-    #[serde(default)]
     pub mount: Option<String>,
     /// Filesystem type.
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     pub fs_type: Option<String>,
     /// Size.
-    #[serde(default)]
     pub total_in_bytes: Option<i64>,
     /// Space available to the server.
-    #[serde(default)]
     pub available_in_bytes: Option<i64>,
 }
 

@@ -55,9 +55,10 @@ impl Routing {
             ..Self::default()
         };
         let mut deserializer = serde_json::Deserializer::from_slice(body);
-        State {
+        Walk {
             routing: &mut routing,
             closed,
+            level: Level::State,
         }
         .deserialize(&mut deserializer)?;
         deserializer.end()?;
@@ -112,45 +113,75 @@ struct Info<'a> {
     reason: Cow<'a, str>,
 }
 
-/// The whole response.
-struct State<'a> {
-    routing: &'a mut Routing,
-    closed: Option<&'a HashSet<String>>,
+/// Where in a response something lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// The whole response.
+    State,
+    /// `{"indices": {...}}`.
+    Table,
+    /// `{"INDEX": {"shards": {"0": [...]}}}`.
+    Indices,
+    /// Shard copies at any depth below an index: `{"shards": {"0": [{...}]}}`.
+    Copies,
 }
 
-impl<'de> DeserializeSeed<'de> for State<'_> {
+/// Walks down to the copies of each shard.
+struct Walk<'a> {
+    routing: &'a mut Routing,
+    closed: Option<&'a HashSet<String>>,
+    level: Level,
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
+        match self.level {
+            Level::State | Level::Table | Level::Indices => deserializer.deserialize_map(self),
+            Level::Copies => deserializer.deserialize_any(self),
+        }
     }
 }
 
-impl<'de> Visitor<'de> for State<'_> {
+impl<'de> Visitor<'de> for Walk<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a cluster state")
+        f.write_str("a part of a cluster state")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut known = false;
+        let mut known = self.level != Level::State;
         while let Some(key) = map.next_key::<String>()? {
-            match key.as_str() {
-                "master_node" | "cluster_manager_node" => {
+            let level = match (self.level, key.as_str()) {
+                (Level::State, "master_node" | "cluster_manager_node") => {
                     self.routing.master = map.next_value()?;
                     known = true;
+                    continue;
                 }
-                "routing_table" => {
-                    map.next_value_seed(Table {
-                        routing: self.routing,
-                        closed: self.closed,
-                    })?;
-                    known = true;
-                }
-                _ => {
+                (Level::State, "routing_table") => Level::Table,
+                (Level::Table, "indices") => Level::Indices,
+                (Level::Indices | Level::Copies, _) => Level::Copies,
+                (Level::State | Level::Table, _) => {
                     map.next_value::<IgnoredAny>()?;
+                    continue;
                 }
+            };
+            known = true;
+            let before = self.routing.total;
+            map.next_value_seed(Walk {
+                routing: &mut *self.routing,
+                closed: self.closed,
+                level,
+            })?;
+            let copies = self.routing.total - before;
+            if self.level == Level::Indices
+                && let Some(closed) = &mut self.routing.closed
+                && self.closed.is_some_and(|names| names.contains(&key))
+            {
+                closed.indices += 1;
+                closed.copies += copies;
             }
         }
         if known {
@@ -159,109 +190,10 @@ impl<'de> Visitor<'de> for State<'_> {
             Err(A::Error::custom("neither a master nor a routing table"))
         }
     }
-}
-
-/// `{"indices": {...}}`.
-struct Table<'a> {
-    routing: &'a mut Routing,
-    closed: Option<&'a HashSet<String>>,
-}
-
-impl<'de> DeserializeSeed<'de> for Table<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Table<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a routing table")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "indices" {
-                map.next_value_seed(Indices {
-                    routing: self.routing,
-                    closed: self.closed,
-                })?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// `{"INDEX": {"shards": {"0": [...]}}}`.
-struct Indices<'a> {
-    routing: &'a mut Routing,
-    closed: Option<&'a HashSet<String>>,
-}
-
-impl<'de> DeserializeSeed<'de> for Indices<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Indices<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("shards by index")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key::<String>()? {
-            let before = self.routing.total;
-            map.next_value_seed(Copies(self.routing))?;
-            let copies = self.routing.total - before;
-            if let Some(closed) = &mut self.routing.closed
-                && self.closed.is_some_and(|names| names.contains(&name))
-            {
-                closed.indices += 1;
-                closed.copies += copies;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Shard copies at any depth below an index: `{"shards": {"0": [{...}]}}`.
-struct Copies<'a>(&'a mut Routing);
-
-impl<'de> DeserializeSeed<'de> for Copies<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Copies<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("lists of copies by shard")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while map.next_key::<IgnoredAny>()?.is_some() {
-            map.next_value_seed(Copies(self.0))?;
-        }
-        Ok(())
-    }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut copies: A) -> Result<(), A::Error> {
         while let Some(copy) = copies.next_element::<Copy<'de>>()? {
-            self.0.copy(&copy).map_err(A::Error::custom)?;
+            self.routing.copy(&copy).map_err(A::Error::custom)?;
         }
         Ok(())
     }

@@ -44,15 +44,13 @@ pub struct SettingsByKey(pub BTreeMap<String, SettingValue>);
 
 /// The cluster's settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Settings {
     /// Settings that last until the next full cluster restart.
-    #[serde(default)]
     pub transient: SettingsByKey,
     /// Settings that survive restarts.
-    #[serde(default)]
     pub persistent: SettingsByKey,
     /// All other settings: from the configuration file of the node that responded, and defaults.
-    #[serde(default)]
     pub defaults: SettingsByKey,
 }
 

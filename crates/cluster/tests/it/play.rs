@@ -104,6 +104,13 @@ pub fn play(answers: BTreeMap<&'static str, Answer>) -> Server {
     Server::start(move |head| answers[page(head)].clone())
 }
 
+/// Starts a healthy server with another response for one page.
+pub fn play_with(page: &'static str, answer: Answer) -> Server {
+    let mut answers = healthy();
+    answers.insert(page, answer);
+    play(answers)
+}
+
 /// Starts a TLS server with these responses.
 pub fn play_tls(authority: &Authority, answers: BTreeMap<&'static str, Answer>) -> Server {
     Server::start_tls(authority, &["127.0.0.1"], move |head| {

@@ -1,7 +1,7 @@
 //! Failing servers, each with its outcome: an error if nothing can be learned, otherwise facts with
 //! a gap and a reason.
 
-use crate::play::{PAGES, ask, ask_with, healthy, limits, missing, play, play_tls};
+use crate::play::{PAGES, ask, ask_with, healthy, limits, missing, play, play_tls, play_with};
 use bounded_http::testing::{Answer, Authority, Server};
 use bounded_http::{Credentials, Endpoint, ErrorKind, Secret, TlsFault};
 use cluster::{AskError, Part};
@@ -91,9 +91,7 @@ fn settings_have_their_origin() {
 #[test]
 fn each_forbidden_part_is_a_gap() {
     for page in PAGES {
-        let mut answers = healthy();
-        answers.insert(page, exception(403, "security_exception"));
-        let server = play(answers);
+        let server = play_with(page, exception(403, "security_exception"));
         let answers = ask(&server).unwrap_or_else(|error| panic!("{page}: {error}"));
         let missing = missing(&answers);
         assert_eq!(missing.len(), 1, "{page}: {missing:?}");
@@ -116,9 +114,7 @@ fn each_forbidden_part_is_a_gap() {
 
 #[test]
 fn rejected_credentials_are_an_error() {
-    let mut answers = healthy();
-    answers.insert("root", exception(401, "security_exception"));
-    let server = play(answers);
+    let server = play_with("root", exception(401, "security_exception"));
     let error = ask(&server).expect_err("no answers");
     assert!(error.hint().contains("TRIMTAB_USER"), "{}", error.hint());
     let message = error.to_string();
@@ -207,9 +203,7 @@ fn a_refused_connection_is_an_error() {
 #[test]
 fn without_a_root_page_the_version_comes_from_the_nodes() {
     // Like Elasticsearch 8.11 test builds: 405 at `/`.
-    let mut answers = healthy();
-    answers.insert("root", Answer::Body(405, Vec::new()));
-    let server = play(answers);
+    let server = play_with("root", Answer::Body(405, Vec::new()));
     let cluster = ask(&server).expect("answers").facts().expect("facts");
     assert_eq!(cluster.version.to_string(), "7.4.2");
     assert_eq!(cluster.name.as_deref(), Some("made-up"));
@@ -241,9 +235,7 @@ fn truncated_responses_html_and_partial_failures_are_gaps() {
             "pending_tasks",
             "settings",
         ] {
-            let mut answers = healthy();
-            answers.insert(page, answer.clone());
-            let server = play(answers);
+            let server = play_with(page, answer.clone());
             let answers = ask(&server).unwrap_or_else(|error| panic!("{page}: {error}"));
             let missing = missing(&answers);
             assert_eq!(missing.len(), 1, "{page}: {missing:?}");
@@ -255,16 +247,12 @@ fn truncated_responses_html_and_partial_failures_are_gaps() {
 
 #[test]
 fn closed_indices_are_known_without_open_ones() {
-    let mut answers = healthy();
-    answers.insert("open", exception(503, "circuit_breaking_exception"));
-    let server = play(answers);
+    let server = play_with("open", exception(503, "circuit_breaking_exception"));
     let cluster = ask(&server).expect("answers").facts().expect("facts");
     assert_eq!(cluster.indices, None);
     assert_eq!(cluster.shards.expect("shards").of_closed_indices, Some(1));
 
-    let mut answers = healthy();
-    answers.insert("closed", exception(503, "circuit_breaking_exception"));
-    let server = play(answers);
+    let server = play_with("closed", exception(503, "circuit_breaking_exception"));
     let cluster = ask(&server).expect("answers").facts().expect("facts");
     let shards = cluster.shards.expect("shards");
     assert_eq!((shards.total, shards.of_closed_indices), (3, None));
@@ -303,9 +291,7 @@ fn a_slow_server_is_awaited_but_not_forever() {
 
     // One page never completes: a gap.
     for answer in [Answer::Silence, Answer::Drip(Duration::from_millis(10))] {
-        let mut answers = healthy();
-        answers.insert("pending_tasks", answer);
-        let server = play(answers);
+        let server = play_with("pending_tasks", answer);
         let answers = ask_with(quick.clone(), &server.endpoint()).expect("answers");
         let missing = missing(&answers);
         assert_eq!(missing.len(), 1, "{missing:?}");

@@ -13,12 +13,12 @@ use super::track::{INDEX, INGEST_PER_S, Queries};
 use crate::control_group::GroupLimits;
 use crate::disk::Filesystem;
 use crate::leftovers::MARK;
-use crate::path_error::at;
 use crate::server::{Distribution, Node};
 use crate::workspace::Workspace;
 use bench::compare::{
-    Metric, MetricKey, Observations, Options, Rank, Report, Statistic, Trial, TrialSet, compare,
+    Metric, MetricKey, Observations, Options, Rank, Report, Trial, TrialSet, compare,
 };
+use bench::path_error::at;
 use bench::trial::samples;
 use facts::series::Better;
 use jiff::Timestamp;
@@ -311,10 +311,7 @@ impl Planted<'_, '_, '_> {
         if candidate == Candidate::Nothing && !values.is_empty() {
             self.alone_s = values.iter().sum::<f64>() / values.len() as f64;
         }
-        Ok(Observations::Samples {
-            values,
-            statistic: Statistic::Mean,
-        })
+        Ok(Observations::Values(values))
     }
 
     /// The mean time of queries by curl and jq; `None` if one of them is missing.

@@ -9,10 +9,10 @@ use super::stage::Stage;
 use super::track::{INGEST_PER_S, Queries, documents_written};
 use crate::control_group::{ControlGroup, GroupLimits};
 use crate::disk::{DATA, Filesystem};
-use crate::path_error::at;
 use crate::server::{Distribution, Node};
 use crate::variant::Variant;
 use crate::workspace::Workspace;
+use bench::path_error::at;
 use linux::folder::Folder;
 
 /// What a JVM takes beside its heap at the least: code, threads, direct buffers. Elasticsearch 6.8 took 200 MiB.

@@ -2,7 +2,7 @@
 
 use super::run::{Queried, RunTrial, VariantRun};
 use bench::compare::{
-    Metric, MetricKey, Observations, Options, Rank, Report, Statistic, Trial, TrialSet, compare,
+    Metric, MetricKey, Observations, Options, Rank, Report, Trial, TrialSet, compare,
 };
 use bench::trial::{HOST_FILE, Series, read_trial, samples};
 use facts::series::Better;
@@ -293,7 +293,6 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// A run as one trial of its variant.
 #[allow(clippy::cast_precision_loss)] // sizes
 fn trial(run: &VariantRun, include_invalid: bool, notes: &mut Vec<String>) -> Trial {
     let mut trial = Trial {
@@ -325,7 +324,6 @@ fn trial(run: &VariantRun, include_invalid: bool, notes: &mut Vec<String>) -> Tr
     trial
 }
 
-/// Adds the times of one trial.
 fn add_times(of: &RunTrial, trial: &mut Trial) -> Result<(), bench::driver::JournalError> {
     let folder = Path::new(&of.folder);
     let label = of.what.label();
@@ -349,10 +347,9 @@ fn add_times(of: &RunTrial, trial: &mut Trial) -> Result<(), bench::driver::Jour
             unit: Some("s".to_owned()),
             better: Better::Lower,
             rank: Rank::Primary,
-            observations: Observations::Samples {
-                values: values.map(|sample| seconds(sample.latency_ns())).collect(),
-                statistic: Statistic::Mean,
-            },
+            observations: Observations::Values(
+                values.map(|sample| seconds(sample.latency_ns())).collect(),
+            ),
         };
         let key = MetricKey::new(label, "mean time");
         trial.metrics.insert(key, metric);

@@ -19,7 +19,6 @@ pub enum Queried {
 }
 
 impl Queried {
-    /// Those that query.
     pub(crate) const QUERIES: [Self; 3] =
         [Self::Query, Self::QueryCached, Self::QueryWhileIngesting];
 

@@ -2,9 +2,9 @@
 
 use super::settle::SettleError;
 use crate::disk::DiskError;
-use crate::path_error::PathError;
 use crate::server::{Node, NodeError};
 use crate::variant::Variant;
+use bench::path_error::PathError;
 use bench::trial::{State, TrialDocument};
 use bounded_http::Endpoint;
 use std::error::Error;

@@ -8,7 +8,6 @@ use crate::server::{Product, Version};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The index.
 pub(crate) const INDEX: &str = "metricbeat-2017.04.07";
 /// Documents of both hosts with every field in them.
 const MAPPING_DOCUMENTS: u64 = 2 * DOCUMENTS_PER_SECOND;

@@ -1,6 +1,6 @@
 //! Unpacks a server from a ZIP archive or a compressed tar archive.
 
-use crate::path_error::{PathError, at};
+use bench::path_error::{PathError, at};
 use flate2::read::GzDecoder;
 use linux::folder::Folder;
 use linux::regular_file;

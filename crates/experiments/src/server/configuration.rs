@@ -37,7 +37,6 @@ const CONFIG_BYTES_MAX: u64 = 64 << 20;
 
 /// Folders that the configuration names.
 pub(crate) struct Places<'a> {
-    /// The data.
     pub(crate) data: &'a Path,
     /// Logs, and the files in which the node writes its ports.
     pub(crate) logs: &'a Path,

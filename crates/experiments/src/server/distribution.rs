@@ -1,7 +1,7 @@
 //! An unpacked server: which one, and which version.
 
 use super::archive::{ArchiveError, unpack};
-use crate::path_error::{PathError, at};
+use bench::path_error::{PathError, at};
 use linux::folder::Folder;
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Servers by name, `elasticsearch-6.8.23`, through Maven as it is configured on this machine.
 
 use super::distribution::{Product, Version};
-use crate::path_error::{PathError, at};
+use bench::path_error::{PathError, at};
 use facts::InputError;
 use linux::run::{IfStuck, KeepStderr, Limits, RunError, run};
 use std::fmt;

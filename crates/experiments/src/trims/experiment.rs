@@ -3,11 +3,11 @@
 use super::effect::{Effect, effect};
 use super::workload::{Iteration, Workload, WorkloadError};
 use crate::disk::{DiskError, Filesystem};
-use crate::path_error::{PathError, at};
 use crate::place::Place;
 use crate::program::{ProgramError, run_program};
 use crate::variant::{FilesystemKind, Variant};
 use crate::workspace::Workspace;
+use bench::path_error::{PathError, at};
 use facts::host::{DriveWrites, MediaWrites};
 use flash::scenario::{Latency, RunsOutcome, ScenarioError, Watch};
 use linux::folder::Folder;

@@ -3,7 +3,7 @@
 //! It bypasses the page cache, so that its times are the drive's. What it writes cannot be compressed, and no two blocks
 //! are alike.
 
-use crate::path_error::{PathError, at};
+use bench::path_error::{PathError, at};
 use linux::folder::Folder;
 use rustix::fs::OFlags;
 use schemars::JsonSchema;

@@ -3,6 +3,7 @@
 use super::session::is_before_7_2;
 use super::*;
 use crate::identify;
+use crate::testing::names;
 use bounded_http::Options;
 use bounded_http::testing::{Answer, Server as Stub};
 use proptest::prelude::*;
@@ -252,13 +253,8 @@ fn requests_are_split_to_the_bucket_limit() {
         ..usual()
     };
     let reading = ask(&server, &query).unwrap();
-    let names: Vec<&str> = reading
-        .series
-        .iter()
-        .map(|series| series.name.as_str())
-        .collect();
     assert_eq!(
-        names,
+        names(&reading),
         ["system.load p99 host.name=a", "system.load p99 host.name=b"]
     );
     assert!(

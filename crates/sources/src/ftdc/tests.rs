@@ -4,6 +4,7 @@
 use super::bson::Metric;
 use super::chunk::Chunk;
 use super::*;
+use crate::testing::series;
 use facts::series::Series;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -164,11 +165,6 @@ fn read_all(bytes: &[u8], options: &Options) -> Result<Reading, SourceError> {
         &Times::default(),
         &Limits::default(),
     )
-}
-
-fn series<'a>(reading: &'a Reading, name: &str) -> &'a Series {
-    let found = reading.series.iter().find(|series| series.name == name);
-    found.unwrap_or_else(|| panic!("{name} is missing"))
 }
 
 /// Seconds from the start, and values.

@@ -129,7 +129,6 @@ impl Track {
         }
     }
 
-    /// Returns the series.
     pub(super) fn finish(mut self, source: &str) -> Series {
         self.close();
         let mut notes = Vec::new();

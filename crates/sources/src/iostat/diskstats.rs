@@ -189,11 +189,10 @@ impl Log<'_> {
 
     fn finish(mut self) -> Result<Reading, SourceError> {
         if self.copies < 2 {
-            return Err(SourceError::Empty {
-                source_name: self.source.to_owned(),
-                reason: "it is one copy of /proc/diskstats, of counters since boot: their rates need two"
-                    .to_owned(),
-            });
+            return Err(SourceError::empty(
+                self.source,
+                "it is one copy of /proc/diskstats, of counters since boot: their rates need two",
+            ));
         }
         let warnings = &mut self.collector.warnings;
         warnings.extend(self.reader.notes());

@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::series;
 use crate::{FileOptions, detect::read_text};
 use proptest::prelude::*;
 use std::fmt::Write as _;
@@ -8,9 +9,7 @@ fn read_log(text: &str) -> Result<Reading, SourceError> {
 }
 
 fn values<'r>(reading: &'r Reading, name: &str) -> &'r [f64] {
-    let found = reading.series.iter().find(|one| one.name == name);
-    let names: Vec<&str> = reading.series.iter().map(|one| one.name.as_str()).collect();
-    found.map_or_else(|| panic!("{name}: {names:?}"), |one| &one.values[..])
+    &series(reading, name).values
 }
 
 /// Two copies, two seconds apart, of a kernel that counts discards and flushes. Columns are those of

@@ -74,7 +74,6 @@ impl Header {
     }
 }
 
-/// A report.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Report {
     pub(super) line: usize,

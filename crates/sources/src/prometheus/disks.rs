@@ -43,12 +43,12 @@ pub fn read_disks(
     };
     let outcome = read(client, endpoint, &query, times, limits);
     let mut reading = outcome.map_err(|error| match error {
-        SourceError::Empty { source_name, .. } => SourceError::Empty {
+        SourceError::Empty { source_name, .. } => SourceError::empty(
             source_name,
-            reason: "no times of disks within the times: neither node_exporter's \
-                     (node_disk_read_time_seconds_total), OpenTelemetry's (system_disk_operation_time) nor Telegraf's"
-                .to_owned(),
-        },
+            "no times of disks within the times: neither node_exporter's \
+             (node_disk_read_time_seconds_total), OpenTelemetry's (system_disk_operation_time) nor \
+             Telegraf's",
+        ),
         other => other,
     })?;
     let parts = std::mem::take(&mut reading.series);

@@ -56,12 +56,10 @@ pub fn job_starts(
         }
         _ => return Ok(None),
     };
-    let first = series.iter().filter_map(|one| one.times_us.first()).min();
-    let last = series.iter().filter_map(|one| one.times_us.last()).max();
-    let at = |us: &i64| Timestamp::from_microsecond(*us).ok();
+    let (since, until) = extent(series);
     let times = Times {
-        since: first.and_then(at),
-        until: last.and_then(at),
+        since,
+        until,
         ..Times::default()
     };
     let query = Query {
@@ -108,21 +106,22 @@ fn starts_of(series: &[Series], source_name: &str) -> Option<JobStarts> {
         .take(JOBS_MAX)
         .map(|(job, at_us)| ((*job).to_owned(), at_us.iter().filter_map(at).collect()))
         .collect();
+    let (from, until) = extent(series);
     Some(JobStarts {
         host: host.to_owned(),
         source_name: source_name.to_owned(),
-        from: series
-            .iter()
-            .filter_map(|one| one.times_us.first())
-            .min()
-            .and_then(at)?,
-        until: series
-            .iter()
-            .filter_map(|one| one.times_us.last())
-            .max()
-            .and_then(at)?,
+        from: from?,
+        until: until?,
         jobs: known,
     })
+}
+
+/// The first and the last time of all series.
+fn extent(series: &[Series]) -> (Option<Timestamp>, Option<Timestamp>) {
+    let at = |us: &i64| Timestamp::from_microsecond(*us).ok();
+    let first = series.iter().filter_map(|one| one.times_us.first()).min();
+    let last = series.iter().filter_map(|one| one.times_us.last()).max();
+    (first.and_then(at), last.and_then(at))
 }
 
 fn is_timer(name: &str) -> bool {

@@ -1,6 +1,7 @@
 //! Tests against a misbehaving server; lab/servers/test-explain.sh tests a real one.
 
 use super::*;
+use crate::testing::names;
 use bounded_http::Options;
 use bounded_http::testing::{Answer, Server};
 use proptest::prelude::*;
@@ -134,12 +135,7 @@ fn unusual_values_labels_and_warnings_are_reported() {
         ]},
     });
     let reading = read_answer(answer.to_string().as_bytes(), "saved", &Limits::default()).unwrap();
-    let names: Vec<&str> = reading
-        .series
-        .iter()
-        .map(|series| series.name.as_str())
-        .collect();
-    assert_eq!(names, ["a{host=\"x\\\"y\"}", "a"]);
+    assert_eq!(names(&reading), ["a{host=\"x\\\"y\"}", "a"]);
     assert_eq!(reading.series[0].times_us, [0, 180_001_000]);
     assert_eq!(reading.series[0].values, [1.0, 2000.0]);
     assert_eq!(

@@ -144,26 +144,16 @@ impl Table<'_> {
     }
 
     pub(super) fn find_values(&mut self, sample: &Sample, line: usize) -> Result<(), SourceError> {
-        let named: BTreeSet<usize> = self
-            .options
-            .value_columns
-            .iter()
-            .chain(&self.options.counter_columns)
-            .map(|name| self.named(name, "values", line))
-            .collect::<Result<_, _>>()?;
-        let labels: BTreeSet<usize> = self
-            .options
-            .label_columns
-            .iter()
-            .flatten()
-            .map(|name| self.named(name, "labels", line))
-            .collect::<Result<_, _>>()?;
-        self.counters = self
-            .options
-            .counter_columns
-            .iter()
-            .map(|name| self.named(name, "values", line))
-            .collect::<Result<_, _>>()?;
+        let named_as = |names: &[String], what: &str| -> Result<BTreeSet<usize>, InputError> {
+            let columns = names.iter().map(|name| self.named(name, what, line));
+            columns.collect()
+        };
+        let mut named = named_as(&self.options.value_columns, "values")?;
+        let counters = named_as(&self.options.counter_columns, "values")?;
+        let label_columns = self.options.label_columns.as_deref().unwrap_or_default();
+        let labels = named_as(label_columns, "labels")?;
+        named.extend(&counters);
+        self.counters = counters;
         let only_named = !self.options.value_columns.is_empty();
         for index in 0..self.columns.len() {
             if self.columns[index].role.is_some() || labels.contains(&index) {

@@ -154,7 +154,7 @@ fn reasons(trial: &TrialDocument) -> impl Iterator<Item = Finding> {
 fn finding(reason: &Reason) -> Finding {
     Finding {
         level: Level::Warning,
-        rule: reason.check.id().to_owned(),
+        rule: reason.check.id(),
         title: units::list::capitalised(&reason.found),
         fixes: vec![Fix {
             text: reason.remedy.clone(),

@@ -20,13 +20,13 @@ impl PathError {
     }
 
     /// What kind of error it is.
-    pub(crate) fn kind(&self) -> io::ErrorKind {
+    pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
     }
 }
 
 /// Makes the error of `path`.
-pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> PathError + '_ {
+pub fn at(path: &Path) -> impl Fn(io::Error) -> PathError + Copy {
     move |source| PathError {
         path: path.to_owned(),
         source,
