@@ -90,7 +90,7 @@ fn ours(runs: &Runs) -> Comparison {
 }
 
 /// What each test says of each pair.
-fn outcomes<T: Send>(pairs: u64, of_pair: impl Fn(u64) -> T + Sync) -> Vec<T> {
+fn outcomes<T: Send>(pairs: u64, of_pair: impl Fn(u64) -> T + Send + Sync) -> Vec<T> {
     (0..pairs).into_par_iter().map(of_pair).collect()
 }
 
