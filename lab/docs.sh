@@ -3,7 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 trimtab=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)/trimtab
-"$trimtab" rule --all >docs/rules.md
+rules=$("$trimtab" rule --all)
+printf '%s\n' "$rules" >docs/rules.md
 cd lab/hosts
 arguments=(check --bundle crypt-drops-discards.tar.zst --data-path /mnt/x)
 SOURCE_DATE_EPOCH=1795230000 "$trimtab" "${arguments[@]}" --exit-zero --color always --width 80 |

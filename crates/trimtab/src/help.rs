@@ -29,7 +29,6 @@ const RARE: &[(&str, &[&str])] = &[
             "agg",
             "filter",
             "log",
-            "save",
             "timeout",
             "credentials_file",
             "ca_file",
