@@ -441,10 +441,11 @@ fn folders_of_other_tools_results_are_compared() {
     let (before, after) = (set("before", 1.0), set("after", 2.0));
     let output = run(&["bench", "compare", &before, &after]);
     let told = stdout(&output);
-    assert!(told.contains("slower"), "{told}{}", stderr(&output));
+    assert!(told.contains("100 % higher"), "{told}{}", stderr(&output));
+    assert!(told.contains("which is worse"), "{told}");
     let output = run(&["bench", "compare", &before, &before]);
     let told = stdout(&output);
-    assert!(!told.contains("slower"), "{told}{}", stderr(&output));
+    assert!(told.contains("same within"), "{told}{}", stderr(&output));
 }
 
 #[test]
