@@ -1,5 +1,6 @@
 //! An in-memory file tree: what an archive contains, or what was made from the outputs of commands.
 
+use super::archive::EntryKind;
 use super::live::not_regular;
 use super::resolve::{Entry, Found, LastLink, Tree, resolve};
 use super::{Kind, Source, Stat};
@@ -36,17 +37,8 @@ enum Content {
     Link(String),
 }
 
-/// What an archive adds at a path.
-pub(super) enum Addition {
-    Directory,
-    File(Vec<u8>),
-    /// A file that is too large to be kept, with its size.
-    Withheld(u64),
-    Link(String),
-}
-
-impl Memory {
-    pub(super) fn new() -> Self {
+impl Default for Memory {
+    fn default() -> Self {
         Self {
             nodes: vec![Node {
                 parent: 0,
@@ -58,7 +50,9 @@ impl Memory {
             root: 0,
         }
     }
+}
 
+impl Memory {
     /// Makes a directory the root of what is read, if it is one; nothing above it can be reached.
     pub(super) fn enter(&mut self, path: &str) {
         if let Ok(Found::Directory(index)) = resolve(self, path, LastLink::Keep) {
@@ -80,7 +74,7 @@ impl Memory {
     pub(super) fn add(
         &mut self,
         path: &str,
-        addition: Addition,
+        addition: EntryKind,
         mode: u32,
         mtime_s: i64,
     ) -> Result<(), String> {
@@ -98,8 +92,10 @@ impl Memory {
             } else {
                 children.insert(name.to_owned(), next);
                 let content = match (&addition, is_last) {
-                    (Addition::File(_) | Addition::Withheld(_), true) => Content::File(Vec::new()),
-                    (Addition::Link(_), true) => Content::Link(String::new()),
+                    (EntryKind::File(_) | EntryKind::Withheld(_), true) => {
+                        Content::File(Vec::new())
+                    }
+                    (EntryKind::Link(_), true) => Content::Link(String::new()),
                     _ => Content::Directory(BTreeMap::new()),
                 };
                 self.nodes.push(Node {
@@ -117,12 +113,12 @@ impl Memory {
             return Err("it stands there twice".to_owned());
         }
         match (&mut node.content, addition) {
-            (Content::Directory(_), Addition::Directory) => {}
-            (Content::File(bytes), Addition::File(added)) => *bytes = added,
-            (content @ Content::File(_), Addition::Withheld(size)) => {
+            (Content::Directory(_), EntryKind::Directory) => {}
+            (Content::File(bytes), EntryKind::File(added)) => *bytes = added,
+            (content @ Content::File(_), EntryKind::Withheld(size)) => {
                 *content = Content::Withheld(size);
             }
-            (Content::Link(text), Addition::Link(added)) => *text = added,
+            (Content::Link(text), EntryKind::Link(added)) => *text = added,
             _ => return Err("it stands there twice, as different kinds".to_owned()),
         }
         node.named = true;

@@ -3,7 +3,7 @@ use crate::command::Command;
 use crate::source::archive::{self, BundleError, EntryKind, Limits, Want, cut};
 use crate::source::dialect;
 use crate::source::directory::Directory;
-use crate::source::memory::{Addition, Memory};
+use crate::source::memory::Memory;
 use crate::source::{Source, Stat};
 use crate::unread::Unread;
 use linux::regular_file;
@@ -37,8 +37,17 @@ enum Files {
     },
 }
 
+impl Files {
+    fn root(&self) -> &dyn Source {
+        match self {
+            Self::Archive(archive) => &archive.root,
+            Self::Directory { root, .. } => root,
+        }
+    }
+}
+
 /// The contents of an archive.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Archive {
     root: Memory,
     commands: BTreeMap<String, Vec<u8>>,
@@ -288,13 +297,9 @@ impl<'l> Loader<'l> {
         Self {
             limits,
             manifest: None,
-            archive: Archive {
-                root: Memory::new(),
-                commands: BTreeMap::new(),
-                http: BTreeMap::new(),
-            },
+            archive: Archive::default(),
             root_seen: false,
-            other: Memory::new(),
+            other: Memory::default(),
             ignored: 0,
             first_ignored: None,
         }
@@ -338,7 +343,7 @@ impl<'l> Loader<'l> {
         if self.is_bundle() {
             return Ok(Box::new(self.into_bundle()?));
         }
-        let mut tree = std::mem::replace(&mut self.other, Memory::new());
+        let mut tree = std::mem::take(&mut self.other);
         if let Some(path) = dialect::only(dialect::inside(&tree))? {
             tree.enter(&path);
         }
@@ -376,7 +381,7 @@ impl<'l> Loader<'l> {
         // Of what stands there twice the first counts.
         let _ = self
             .other
-            .add(&entry.path, addition(entry.kind), entry.mode, entry.mtime_s);
+            .add(&entry.path, entry.kind, entry.mode, entry.mtime_s);
         Ok(())
     }
 
@@ -402,7 +407,7 @@ impl<'l> Loader<'l> {
             (Place::Root(below), kind) => {
                 self.root_seen = true;
                 let root = &mut self.archive.root;
-                if let Err(reason) = root.add(below, addition(kind), entry.mode, entry.mtime_s) {
+                if let Err(reason) = root.add(below, kind, entry.mode, entry.mtime_s) {
                     return refuse(&reason);
                 }
                 if count(&self.archive.root) > self.limits.kept_entries_max {
@@ -427,15 +432,12 @@ impl<'l> Loader<'l> {
                 }
                 self.manifest = Some(parse_manifest(&bytes, self.limits)?);
             }
-            (Place::Command(name), EntryKind::File(bytes)) => {
-                let before = self.archive.commands.insert(name.to_owned(), bytes);
-                if before.is_some() {
-                    return refuse(twice);
-                }
-            }
-            (Place::Http(name), EntryKind::File(bytes)) => {
-                let before = self.archive.http.insert(name.to_owned(), bytes);
-                if before.is_some() {
+            (place @ (Place::Command(name) | Place::Http(name)), EntryKind::File(bytes)) => {
+                let answers = match place {
+                    Place::Command(_) => &mut self.archive.commands,
+                    _ => &mut self.archive.http,
+                };
+                if answers.insert(name.to_owned(), bytes).is_some() {
                     return refuse(twice);
                 }
             }
@@ -448,17 +450,8 @@ fn count(tree: &Memory) -> u64 {
     u64::try_from(tree.len()).unwrap_or(u64::MAX)
 }
 
-fn addition(kind: EntryKind) -> Addition {
-    match kind {
-        EntryKind::Directory => Addition::Directory,
-        EntryKind::File(bytes) => Addition::File(bytes),
-        EntryKind::Withheld(size) => Addition::Withheld(size),
-        EntryKind::Link(text) => Addition::Link(text),
-    }
-}
-
 /// The part of the layout that an entry belongs to.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place<'p> {
     /// The top-level directory, `cmd` or `http`.
     Top,
@@ -573,12 +566,12 @@ impl Source for Bundle {
         let complete = self.is_complete();
         self.answer(
             |manifest| (manifest.lists.get(path), manifest.unread.list.get(path)),
-            |files| match files {
-                // The tree of a recording contains only the files that were read, not all that
-                // existed.
-                _ if complete => Err(Unread::NotRecorded),
-                Files::Archive(archive) => archive.root.list(path),
-                Files::Directory { root, .. } => root.list(path),
+            // The tree of a recording contains only the files that were read, not all that existed.
+            |files| {
+                if complete {
+                    return Err(Unread::NotRecorded);
+                }
+                files.root().list(path)
             },
         )
     }
@@ -586,10 +579,7 @@ impl Source for Bundle {
     fn link(&self, path: &str) -> Result<String, Unread> {
         self.answer(
             |manifest| (manifest.links.get(path), manifest.unread.link.get(path)),
-            |files| match files {
-                Files::Archive(archive) => archive.root.link(path),
-                Files::Directory { root, .. } => root.link(path),
-            },
+            |files| files.root().link(path),
         )
     }
 
@@ -597,11 +587,12 @@ impl Source for Bundle {
         let complete = self.is_complete();
         self.answer(
             |manifest| (manifest.stats.get(path), manifest.unread.stat.get(path)),
-            |files| match files {
-                // Modes and times in the archive of a recording are those of the archive itself.
-                _ if complete => Err(Unread::NotRecorded),
-                Files::Archive(archive) => archive.root.stat(path),
-                Files::Directory { root, .. } => root.stat(path),
+            // Modes and times in the archive of a recording are those of the archive itself.
+            |files| {
+                if complete {
+                    return Err(Unread::NotRecorded);
+                }
+                files.root().stat(path)
             },
         )
     }

@@ -1,6 +1,7 @@
 //! Links inside a tree: the directory, the in-memory tree and the kernel must agree.
 
-use crate::source::memory::{Addition, Memory};
+use crate::source::archive::EntryKind;
+use crate::source::memory::Memory;
 use crate::source::{Directory, Kind, Source};
 use crate::unread::Unread;
 use proptest::prelude::*;
@@ -40,12 +41,12 @@ fn steps() -> impl Strategy<Value = Vec<(String, Step)>> {
 
 /// Builds the same tree twice.
 fn build(directory: &Path, steps: &[(String, Step)]) -> Memory {
-    let mut memory = Memory::new();
+    let mut memory = Memory::default();
     for (path, step) in steps {
         let addition = match step {
-            Step::Directory => Addition::Directory,
-            Step::File => Addition::File(path.clone().into_bytes()),
-            Step::Link(text) => Addition::Link(text.clone()),
+            Step::Directory => EntryKind::Directory,
+            Step::File => EntryKind::File(path.clone().into_bytes()),
+            Step::Link(text) => EntryKind::Link(text.clone()),
         };
         let full = directory.join(path);
         // A path may lead through a link or file that was created before: both trees skip it.

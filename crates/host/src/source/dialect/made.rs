@@ -1,10 +1,12 @@
 //! What is made from the outputs of commands.
 
-use crate::source::memory::{Addition, Memory};
+use crate::source::archive::EntryKind;
+use crate::source::memory::Memory;
 use crate::unread::Unread;
 use std::collections::BTreeMap;
 
 /// Files, links and answers that a support archive lacks.
+#[derive(Default)]
 pub(super) struct Made {
     pub(super) files: Memory,
     /// Texts of links, by path.
@@ -16,29 +18,17 @@ pub(super) struct Made {
     pub(super) unread: BTreeMap<&'static str, Unread>,
 }
 
-impl Default for Made {
-    fn default() -> Self {
-        Self {
-            files: Memory::new(),
-            links: BTreeMap::new(),
-            commands: BTreeMap::new(),
-            remarks: Vec::new(),
-            unread: BTreeMap::new(),
-        }
-    }
-}
-
 impl Made {
     /// Adds a file. Of several with the same path the first stays, as where an output names a device
     /// twice.
     pub(super) fn file(&mut self, path: &str, bytes: &[u8]) {
-        let file = Addition::File(bytes.to_vec());
+        let file = EntryKind::File(bytes.to_vec());
         let _ = self.files.add(path, file, 0o444, 0);
     }
 
     /// Adds a directory, if there is none.
     pub(super) fn directory(&mut self, path: &str) {
-        let _ = self.files.add(path, Addition::Directory, 0o555, 0);
+        let _ = self.files.add(path, EntryKind::Directory, 0o555, 0);
     }
 
     pub(super) fn remark(&mut self, remark: impl Into<String>) {

@@ -2,8 +2,8 @@
 //! read and each command that was run.
 
 use super::table::OF_MDIAG;
-use crate::source::archive::BundleError;
-use crate::source::memory::{Addition, Memory};
+use crate::source::archive::{BundleError, EntryKind};
+use crate::source::memory::Memory;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
@@ -98,14 +98,14 @@ impl Sections {
             return;
         }
         // The same file or command may stand there twice: the first counts.
-        let _ = self.tree.add(path, Addition::File(bytes), 0o444, 0);
+        let _ = self.tree.add(path, EntryKind::File(bytes), 0o444, 0);
         // Attributes are named by the device's own path: `sys/devices/.../block/sda/queue/...`.
         if let Some((device, rest)) = path.split_once("/block/")
             && let Some(below) = device.strip_prefix("sys/")
             && let Some(name) = rest.split('/').next()
         {
             let target = format!("../{below}/block/{name}");
-            let link = Addition::Link(target);
+            let link = EntryKind::Link(target);
             let _ = self.tree.add(&format!("sys/block/{name}"), link, 0o777, 0);
         }
     }
@@ -118,7 +118,7 @@ impl Sections {
 pub(in crate::source) fn read(bytes: &[u8]) -> Result<Sections, BundleError> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let mut sections = Sections {
-        tree: Memory::new(),
+        tree: Memory::default(),
         made_at: None,
         is_cut: false,
         count: 0,

@@ -1,6 +1,7 @@
 use super::*;
 use crate::collect::{Options, read_host};
-use crate::source::memory::{Addition, Memory};
+use crate::source::archive::EntryKind;
+use crate::source::memory::Memory;
 use crate::source::{MemorySource, Reader};
 use facts::Host;
 use facts::host::{DeviceKind, EnabledState, Trigger};
@@ -357,7 +358,7 @@ proptest! {
     /// Whatever the outputs say, names from them never leave their directories, and reading ends.
     #[test]
     fn hostile_outputs(texts in prop::collection::vec("(NAME=\"|KNAME=\"|PKNAME=\"|MAJ:MIN=\"|TYPE=\"part|SIZE=\"|\\.\\./|\"|8:0|sda|/| |\n|-> Unit |\\.timer|:|[0-9]{1,20}){0,40}", 9)) {
-        let mut tree = Memory::new();
+        let mut tree = Memory::default();
         let paths = [
             "sos_commands/block/lsblk_-O_-P",
             "sos_commands/block/ls_-lanR_.sys.block",
@@ -370,7 +371,7 @@ proptest! {
             "proc/diskstats",
         ];
         for (path, text) in paths.iter().zip(&texts) {
-            tree.add(path, Addition::File(text.clone().into_bytes()), 0o444, 0).unwrap();
+            tree.add(path, EntryKind::File(text.clone().into_bytes()), 0o444, 0).unwrap();
         }
         let source = translate(Box::new(tree)).ok().unwrap();
         let host = read_host(&Reader::new(&source), &Options::default(), Timestamp::UNIX_EPOCH);
