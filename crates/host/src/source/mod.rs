@@ -26,7 +26,7 @@ pub use guarded::{Guarded, serve};
 pub use host_name::static_host_name;
 pub use live::Live;
 pub use log_file::{read_log, whole_log};
-pub use reader::{Reader, Recording};
+pub use reader::{Answers, Reader, Recording};
 #[cfg(test)]
 pub(crate) use testing::MemorySource;
 

@@ -3,7 +3,7 @@ use crate::command::Command;
 use crate::filter;
 use crate::unread::Unread;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum file size, unless a caller specifies another.
 const FILE_BYTES_MAX: usize = 4 << 20;
@@ -15,19 +15,22 @@ pub struct Reader<'s> {
     recording: RefCell<Recording>,
 }
 
+/// What was answered, or why there was no answer, by path or name.
+pub type Answers<T> = BTreeMap<String, Result<T, Unread>>;
+
 /// Everything that was read, after filtering; a bundle consists of this.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recording {
     /// Contents by path.
-    pub files: BTreeMap<String, Result<Vec<u8>, Unread>>,
+    pub files: Answers<Vec<u8>>,
     /// Directory listings by path.
-    pub lists: BTreeMap<String, Result<Vec<String>, Unread>>,
+    pub lists: Answers<Vec<String>>,
     /// Link targets by path.
-    pub links: BTreeMap<String, Result<String, Unread>>,
+    pub links: Answers<String>,
     /// Stats by path.
-    pub stats: BTreeMap<String, Result<Stat, Unread>>,
+    pub stats: Answers<Stat>,
     /// Outputs by command name.
-    pub commands: BTreeMap<String, Result<Vec<u8>, Unread>>,
+    pub commands: Answers<Vec<u8>>,
     /// Data paths supplied by the user.
     pub data_paths: Vec<String>,
 }
@@ -64,24 +67,32 @@ impl<'s> Reader<'s> {
         self.recording.into_inner()
     }
 
+    /// Returns the recorded answer about a path, otherwise asks for it and records it.
+    fn once<T: Clone>(
+        &self,
+        path: &str,
+        of: impl Fn(&mut Recording) -> &mut Answers<T>,
+        ask: impl FnOnce() -> Result<T, Unread>,
+    ) -> Result<T, Unread> {
+        if let Some(known) = of(&mut self.recording.borrow_mut()).get(path) {
+            return known.clone();
+        }
+        let outcome = ask();
+        of(&mut self.recording.borrow_mut()).insert(path.to_owned(), outcome.clone());
+        outcome
+    }
+
     /// Returns the contents of a file after filtering.
     ///
     /// # Errors
     /// If it could not be read; [`Unread::Failed`] for a path that the filter does not handle,
     /// which is a bug in this crate.
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
-        if let Some(known) = self.recording.borrow().files.get(path) {
-            return known.clone();
-        }
-        let outcome = self
-            .source
-            .read(path, FILE_BYTES_MAX)
-            .and_then(|bytes| filter::keep_file(path, &bytes));
-        self.recording
-            .borrow_mut()
-            .files
-            .insert(path.to_owned(), outcome.clone());
-        outcome
+        let read = || {
+            let bytes = self.source.read(path, FILE_BYTES_MAX)?;
+            filter::keep_file(path, &bytes)
+        };
+        self.once(path, |known| &mut known.files, read)
     }
 
     /// Returns the contents of a file as text; bytes that are not UTF-8 become U+FFFD, since
@@ -113,15 +124,7 @@ impl<'s> Reader<'s> {
     /// # Errors
     /// If it could not be read.
     pub fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
-        if let Some(known) = self.recording.borrow().lists.get(path) {
-            return known.clone();
-        }
-        let outcome = self.source.list(path);
-        self.recording
-            .borrow_mut()
-            .lists
-            .insert(path.to_owned(), outcome.clone());
-        outcome
+        self.once(path, |known| &mut known.lists, || self.source.list(path))
     }
 
     /// Returns the target of a symbolic link.
@@ -129,15 +132,7 @@ impl<'s> Reader<'s> {
     /// # Errors
     /// If it could not be read.
     pub fn link(&self, path: &str) -> Result<String, Unread> {
-        if let Some(known) = self.recording.borrow().links.get(path) {
-            return known.clone();
-        }
-        let outcome = self.source.link(path);
-        self.recording
-            .borrow_mut()
-            .links
-            .insert(path.to_owned(), outcome.clone());
-        outcome
+        self.once(path, |known| &mut known.links, || self.source.link(path))
     }
 
     /// Returns kind, mode and modification time.
@@ -145,15 +140,7 @@ impl<'s> Reader<'s> {
     /// # Errors
     /// If it could not be read.
     pub fn stat(&self, path: &str) -> Result<Stat, Unread> {
-        if let Some(known) = self.recording.borrow().stats.get(path) {
-            return known.clone();
-        }
-        let outcome = self.source.stat(path);
-        self.recording
-            .borrow_mut()
-            .stats
-            .insert(path.to_owned(), outcome.clone());
-        outcome
+        self.once(path, |known| &mut known.stats, || self.source.stat(path))
     }
 
     /// Whether a path exists; `None` if that is unknown.
@@ -184,20 +171,16 @@ impl<'s> Reader<'s> {
     /// Returns the paths for which access was denied, sorted.
     pub fn denied(&self) -> Vec<String> {
         let recording = self.recording.borrow();
-        let files = recording
-            .files
-            .iter()
-            .filter(|(_, o)| matches!(o, Err(Unread::Denied)));
-        let lists = recording
-            .lists
-            .iter()
-            .filter(|(_, o)| matches!(o, Err(Unread::Denied)));
-        let mut paths: Vec<String> = files
-            .map(|(path, _)| path.clone())
-            .chain(lists.map(|(path, _)| path.clone()))
+        let denied: BTreeSet<&String> = denied_in(&recording.files)
+            .chain(denied_in(&recording.lists))
             .collect();
-        paths.sort();
-        paths.dedup();
-        paths
+        denied.into_iter().cloned().collect()
     }
+}
+
+fn denied_in<T>(answers: &Answers<T>) -> impl Iterator<Item = &String> {
+    let denied = answers
+        .iter()
+        .filter(|(_, answer)| matches!(answer, Err(Unread::Denied)));
+    denied.map(|(path, _)| path)
 }

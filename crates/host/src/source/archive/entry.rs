@@ -55,18 +55,18 @@ impl<'l> Kept<'l> {
                 Want::IfPossible | Want::Nothing => self.limits.kept_bytes_max / 2,
             };
         match want {
-            Want::Nothing | Want::IfPossible if !is_small || want == Want::Nothing => {
-                return Ok(false);
-            }
+            Want::Nothing => return Ok(false),
+            Want::IfPossible if !is_small => return Ok(false),
             Want::All if !is_small => return Err(None),
-            Want::All | Want::IfPossible | Want::Nothing => {}
+            Want::All | Want::IfPossible => {}
         }
         self.bytes = self.bytes.saturating_add(size);
         if self.bytes > self.limits.kept_bytes_max {
-            return Err(Some(BundleError::TooLarge {
-                what: "what would be read of it".to_owned(),
-                limit: format!("{} bytes", self.limits.kept_bytes_max),
-            }));
+            let limit = format!("{} bytes", self.limits.kept_bytes_max);
+            return Err(Some(BundleError::too_large(
+                "what would be read of it",
+                limit,
+            )));
         }
         Ok(true)
     }

@@ -142,6 +142,13 @@ impl BundleError {
         }
     }
 
+    pub(crate) fn too_large(what: &str, limit: String) -> Self {
+        Self::TooLarge {
+            what: what.to_owned(),
+            limit,
+        }
+    }
+
     pub(crate) fn unreadable(path: &Path, reason: impl fmt::Display) -> Self {
         Self::Unreadable {
             path: path.display().to_string(),

@@ -60,10 +60,8 @@ pub(super) fn walk_stream(
     let read = whole.take(most + 1).read_to_end(&mut bytes);
     read.map_err(BundleError::damaged)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
-        return Err(BundleError::TooLarge {
-            what: "a zip that is no regular file".to_owned(),
-            limit: format!("{most} bytes"),
-        });
+        let limit = format!("{most} bytes");
+        return Err(BundleError::too_large("a zip that is no regular file", limit));
     }
     zip::walk(std::io::Cursor::new(bytes), limits, wanted, take)
 }

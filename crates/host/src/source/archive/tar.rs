@@ -84,10 +84,9 @@ pub(super) fn walk(
     let input = BufReader::with_capacity(64 << 10, input);
     let outcome = decompress(input, limits, &exceeded, wanted, take);
     match (outcome, exceeded.take()) {
-        (Err(_), Some((what, limit_bytes))) => Err(BundleError::TooLarge {
-            what: what.to_owned(),
-            limit: format!("{limit_bytes} bytes"),
-        }),
+        (Err(_), Some((what, limit_bytes))) => {
+            Err(BundleError::too_large(what, format!("{limit_bytes} bytes")))
+        }
         (outcome, _) => outcome,
     }
 }
@@ -264,10 +263,8 @@ impl<R: Read> Tar<'_, R> {
         }
         self.headers += 1;
         if self.headers > self.limits.entries_max {
-            return Err(BundleError::TooLarge {
-                what: "the archive".to_owned(),
-                limit: format!("{} entries", self.limits.entries_max),
-            });
+            let limit = format!("{} entries", self.limits.entries_max);
+            return Err(BundleError::too_large("the archive", limit));
         }
         Ok(Some(header))
     }
@@ -392,10 +389,8 @@ impl<R: Read> Tar<'_, R> {
 
     fn extension_body(&mut self, size: u64, what: &str) -> Result<Vec<u8>, BundleError> {
         if size > EXTENSION_BYTES_MAX {
-            return Err(BundleError::TooLarge {
-                what: what.to_owned(),
-                limit: format!("{EXTENSION_BYTES_MAX} bytes"),
-            });
+            let limit = format!("{EXTENSION_BYTES_MAX} bytes");
+            return Err(BundleError::too_large(what, limit));
         }
         self.body(size, true)
     }

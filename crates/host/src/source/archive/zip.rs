@@ -126,10 +126,8 @@ fn check_directory(input: &mut (impl Read + Seek)) -> Result<(), BundleError> {
     for end in ends {
         let bytes = u32::from_le_bytes([end[12], end[13], end[14], end[15]]);
         if bytes > DIRECTORY_BYTES_MAX {
-            return Err(BundleError::TooLarge {
-                what: "the zip's directory".to_owned(),
-                limit: format!("{DIRECTORY_BYTES_MAX} bytes"),
-            });
+            let limit = format!("{DIRECTORY_BYTES_MAX} bytes");
+            return Err(BundleError::too_large("the zip's directory", limit));
         }
     }
     Ok(())

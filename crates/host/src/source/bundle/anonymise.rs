@@ -15,7 +15,7 @@ mod token;
 mod words;
 
 use crate::command::DriveTool;
-use crate::source::Recording;
+use crate::source::{Answers, Recording};
 use crate::unread::Unread;
 use gather::{
     Gathered, is_host_name_file, is_serial_file, may_hold_addresses, name_at, split_disk_id,
@@ -220,69 +220,43 @@ impl Anonymiser {
 
     /// Anonymizes a whole recording.
     pub fn recording(&self, recording: Recording) -> Recording {
-        let files = recording.files.into_iter().map(|(path, outcome)| {
-            let outcome = match outcome {
-                Ok(bytes) => Ok(self.file(&path, &bytes)),
+        let list = |path: &str, names: Vec<String>| {
+            let in_disk_ids = path.ends_with("/by-id");
+            let replaced = names.iter().map(|name| match self.disk_id(name) {
+                Some(replacement) if in_disk_ids => replacement,
+                _ if path.starts_with("sys/") => self.patterns(name),
+                _ => self.text(name),
+            });
+            let mut replaced: Vec<String> = replaced.collect();
+            replaced.sort_unstable();
+            replaced
+        };
+        let link = |path: &str, link: String| {
+            if path.starts_with("sys/") {
+                self.patterns(&link)
+            } else {
+                self.text(&link)
+            }
+        };
+        // The filter leaves only fixed keys and numbers: a host with the same name as a key must not
+        // break them.
+        let is_numbers = |name: &str| {
+            let prefixes = DriveTool::ALL.map(|tool| format!("{}_", tool.file_prefix()));
+            prefixes.iter().any(|prefix| name.starts_with(prefix))
+        };
+        let commands = recording.commands.into_iter().map(|(name, answer)| {
+            let replaced = match answer {
+                Ok(bytes) if is_numbers(&name) => Ok(bytes),
+                Ok(bytes) => Ok(self.bytes(&bytes, Replace::ALL)),
                 Err(unread) => Err(self.unread(unread)),
             };
-            (self.path(&path), outcome)
-        });
-        let lists = recording.lists.into_iter().map(|(path, outcome)| {
-            let outcome = outcome
-                .map(|names| {
-                    let in_disk_ids = path.ends_with("/by-id");
-                    let mut names: Vec<String> = names
-                        .iter()
-                        .map(|name| match self.disk_id(name) {
-                            Some(replacement) if in_disk_ids => replacement,
-                            _ if path.starts_with("sys/") => self.patterns(name),
-                            _ => self.text(name),
-                        })
-                        .collect();
-                    names.sort_unstable();
-                    names
-                })
-                .map_err(|unread| self.unread(unread));
-            (self.path(&path), outcome)
-        });
-        let links = recording.links.into_iter().map(|(path, outcome)| {
-            let outcome = outcome
-                .map(|link| {
-                    if path.starts_with("sys/") {
-                        self.patterns(&link)
-                    } else {
-                        self.text(&link)
-                    }
-                })
-                .map_err(|unread| self.unread(unread));
-            (self.path(&path), outcome)
-        });
-        let stats = recording.stats.into_iter().map(|(path, outcome)| {
-            let outcome = outcome.map_err(|unread| self.unread(unread));
-            (self.path(&path), outcome)
-        });
-        let commands = recording.commands.into_iter().map(|(name, outcome)| {
-            // The filter leaves only fixed keys and numbers: a host with the same name as a key
-            // must not break them.
-            let is_numbers = DriveTool::ALL
-                .iter()
-                .any(|tool| name.starts_with(&format!("{}_", tool.file_prefix())));
-            let outcome = outcome
-                .map(|bytes| {
-                    if is_numbers {
-                        bytes
-                    } else {
-                        self.bytes(&bytes, Replace::ALL)
-                    }
-                })
-                .map_err(|unread| self.unread(unread));
-            (name, outcome)
+            (name, replaced)
         });
         Recording {
-            files: files.collect(),
-            lists: lists.collect(),
-            links: links.collect(),
-            stats: stats.collect(),
+            files: self.answers(recording.files, |path, bytes| self.file(path, &bytes)),
+            lists: self.answers(recording.lists, list),
+            links: self.answers(recording.links, link),
+            stats: self.answers(recording.stats, |_, stat| stat),
             commands: commands.collect(),
             data_paths: recording
                 .data_paths
@@ -290,6 +264,17 @@ impl Anonymiser {
                 .map(|path| self.text(path))
                 .collect(),
         }
+    }
+
+    fn answers<T>(&self, answers: Answers<T>, replace: impl Fn(&str, T) -> T) -> Answers<T> {
+        let replaced = answers.into_iter().map(|(path, answer)| {
+            let answer = match answer {
+                Ok(answer) => Ok(replace(&path, answer)),
+                Err(unread) => Err(self.unread(unread)),
+            };
+            (self.path(&path), answer)
+        });
+        replaced.collect()
     }
 
     /// Anonymizes any text: a path, a name, a message.

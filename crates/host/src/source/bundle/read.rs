@@ -386,10 +386,8 @@ impl<'l> Loader<'l> {
     }
 
     fn too_many(&self, what: &str) -> BundleError {
-        BundleError::TooLarge {
-            what: what.to_owned(),
-            limit: format!("{} files and directories", self.limits.kept_entries_max),
-        }
+        let limit = format!("{} files and directories", self.limits.kept_entries_max);
+        BundleError::too_large(what, limit)
     }
 
     /// Stores an entry where it belongs.
@@ -491,10 +489,8 @@ fn is_of_another_tool(bytes: &[u8]) -> bool {
 
 fn parse_manifest(bytes: &[u8], limits: &Limits) -> Result<Manifest, BundleError> {
     if bytes.len() > limits.manifest_bytes_max {
-        return Err(BundleError::TooLarge {
-            what: "manifest.json".to_owned(),
-            limit: format!("{} bytes", limits.manifest_bytes_max),
-        });
+        let limit = format!("{} bytes", limits.manifest_bytes_max);
+        return Err(BundleError::too_large("manifest.json", limit));
     }
     let manifest: Manifest =
         serde_json::from_slice(bytes).map_err(|error| BundleError::Manifest {

@@ -1,6 +1,6 @@
 use super::manifest::{Content, Manifest, SCHEMA, UnreadPaths};
-use crate::source::Recording;
 use crate::source::archive::{Limits, plain_path_fault};
+use crate::source::{Answers, Recording};
 use crate::unread::Unread;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, HashSet};
@@ -125,8 +125,6 @@ fn append(
     header.set_gid(0);
     archive.append_data(&mut header, path, bytes)
 }
-
-type Answers<T> = BTreeMap<String, Result<T, Unread>>;
 
 /// Separates answers from failures.
 fn split<T: Clone>(answers: &Answers<T>) -> (BTreeMap<String, T>, BTreeMap<String, Unread>) {
