@@ -1,6 +1,7 @@
 //! Why something on a host could not be read: the error type of filters, sources and readers.
 
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Why something could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -30,6 +31,11 @@ pub enum Unread {
 }
 
 impl Unread {
+    /// A timeout after this time.
+    pub(crate) fn no_answer_within(time: Duration) -> Self {
+        Self::Timeout(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    }
+
     /// Whether it is known not to exist.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::NotFound)

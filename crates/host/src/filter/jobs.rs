@@ -5,9 +5,11 @@ mod shell;
 use crate::parse::anacrontab::{self, Line as AnacrontabLine};
 use crate::parse::crontab::{self, Kind, Line as CrontabLine, split_input};
 use crate::parse::shell::keep::is_safe_path;
-use crate::parse::shell::lexer::plain_commands;
+use crate::parse::shell::lexer::{ExecLine, exec_lines};
+use crate::parse::shell::programs::is_called;
 use crate::parse::shell::script::{SCRIPT_BYTES_MAX, is_shell_script, mentions_in_line};
-use crate::parse::{systemctl, unit_file};
+use crate::parse::systemctl;
+use crate::parse::unit_file::{self, suffix};
 use crate::unread::Unread;
 use shell::{REDACTED, filter_until_stable, reduce, reduce_plain};
 
@@ -65,8 +67,6 @@ const UNIT_KEYS: &[(&str, &[&str])] = &[
     ),
     ("Install", &["Alias", "Also", "RequiredBy", "WantedBy"]),
 ];
-/// Where scripts called by jobs may be.
-const CALLED_BELOW: &[&str] = &["etc/", "usr/local/", "opt/", "root/"];
 
 /// Filters the files of jobs: crontabs, anacrontab, scripts, unit files.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {
@@ -82,6 +82,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
     } else if is_unit(path, name) {
         |text| filter_until_stable(text, |text| Some(unit(text)))
     } else if is_run_parts(directory) || (is_called(path) && bytes.starts_with(b"#!")) {
+        // Configuration files, which other filters handle, do not start with `#!`.
         |text| filter_until_stable(text, script)
     } else if is_called(path) && suffix(name) == "sh" {
         // Named like a script, and none: of a file of one word, such as a token, the script's filter would keep
@@ -124,16 +125,6 @@ fn is_spool(directory: &str) -> bool {
 fn is_unit(path: &str, name: &str) -> bool {
     UNIT_ROOTS.iter().any(|root| path.starts_with(root))
         && matches!(suffix(name), "timer" | "service" | "conf")
-}
-
-fn suffix(name: &str) -> &str {
-    name.rsplit_once('.').map_or("", |(_, suffix)| suffix)
-}
-
-/// Whether a script may be there that a job calls. Configuration files, which other filters handle, do not start
-/// with `#!`.
-fn is_called(path: &str) -> bool {
-    CALLED_BELOW.iter().any(|below| path.starts_with(below))
 }
 
 fn is_run_parts(directory: &str) -> bool {
@@ -333,25 +324,17 @@ fn reduce_exec(line: &str) -> String {
 /// Filters the value of an `ExecStart=`: command lines with their prefixes, separated by
 /// semicolons.
 fn exec(value: &str) -> String {
-    let lines: Vec<String> = plain_commands(value)
-        .into_iter()
-        .map(|line| {
-            let bare = line.trim_start_matches(['@', '-', ':', '+', '!', '|']);
-            let prefix = &line[..line.len() - bare.len()];
-            if !prefix.contains('@') {
-                return format!("{prefix}{}", reduce_exec(bare));
-            }
-            let mut words = bare.splitn(3, char::is_whitespace);
-            let program = words.next().unwrap_or_default();
-            let arguments = words.nth(1).unwrap_or_default();
-            let reduced = reduce_exec(&format!("{program} {arguments}"));
-            let (program, arguments) = reduced.split_once(' ').unwrap_or((&reduced, ""));
-            format!("{prefix}{program} {REDACTED} {arguments}")
-                .trim_end()
-                .to_owned()
-        })
-        .collect();
-    lines.join(" ; ")
+    let reduced = exec_lines(value).map(|ExecLine { prefix, command }| {
+        let reduced = reduce_exec(&command);
+        if !prefix.contains('@') {
+            return format!("{prefix}{reduced}");
+        }
+        let (program, arguments) = reduced.split_once(' ').unwrap_or((&reduced, ""));
+        format!("{prefix}{program} {REDACTED} {arguments}")
+            .trim_end()
+            .to_owned()
+    });
+    reduced.collect::<Vec<String>>().join(" ; ")
 }
 
 fn systemctl_show(text: &str) -> String {

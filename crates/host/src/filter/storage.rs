@@ -1,8 +1,7 @@
 //! Filters sysfs, mountinfo, fstab, crypttab, lvm.conf and the dm tables.
 
-use crate::command::DriveTool;
 use crate::parse::fields::split_options;
-use crate::parse::{dm_table, drive_log, fstab, lvm_conf, mdstat, mountinfo};
+use crate::parse::{fstab, lvm_conf, mdstat, mountinfo};
 use crate::unread::Unread;
 use std::fmt::Write as _;
 
@@ -211,18 +210,6 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
         }),
         _ => None,
     }
-}
-
-/// Removes keys from device-mapper tables.
-// Returns a Result like the other command filters, which can fail.
-#[allow(clippy::unnecessary_wraps)]
-pub(super) fn keep_dm_table(bytes: &[u8]) -> Result<Vec<u8>, Unread> {
-    Ok(dm_table::sanitise(&String::from_utf8_lossy(bytes)).into_bytes())
-}
-
-/// Keeps a drive's write counters; removes its serial number, model and everything else.
-pub(super) fn keep_drive_log(tool: DriveTool, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
-    drive_log::reduce(tool, bytes)
 }
 
 fn is_attribute(path: &str) -> bool {
@@ -435,6 +422,8 @@ fn keep_lvm_conf(path: &str, text: &str) -> Result<Vec<u8>, Unread> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::Command;
+    use crate::filter::keep_command;
     use proptest::prelude::*;
 
     fn kept(path: &str, text: &str) -> String {
@@ -560,10 +549,13 @@ mod tests {
     fn filtering_dm_tables_removes_keys() {
         let text = b"c0: 0 8 crypt aes-xts-plain64 00112233445566778899aabbccddeeff 0 8:0 4096 1 allow_discards\n";
         assert_eq!(
-            keep_dm_table(text).unwrap(),
+            keep_command(&Command::DmTable, text).unwrap(),
             b"c0: 0 8 crypt - - - 8:0 - - allow_discards\n"
         );
-        assert_eq!(keep_dm_table(b"No devices found\n").unwrap(), b"");
+        assert_eq!(
+            keep_command(&Command::DmTable, b"No devices found\n").unwrap(),
+            b""
+        );
     }
 
     proptest! {

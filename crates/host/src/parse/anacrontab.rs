@@ -120,9 +120,7 @@ pub(crate) fn classify(line: &str) -> Line<'_> {
         "a job identifier",
         "a command",
     ]) {
-        let rest = &line[after..];
-        let at = after + (rest.len() - rest.trim_start().len());
-        let Some(word) = line[at..].split_whitespace().next() else {
+        let Some((at, word)) = crontab::next_word(line, after) else {
             return Line::Wrong {
                 expected,
                 at: line.len(),

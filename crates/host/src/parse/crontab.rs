@@ -2,6 +2,7 @@
 
 use super::fields::note;
 use facts::InputError;
+use facts::host::Trigger;
 use schedule::SCHEDULE_BYTES_MAX;
 
 /// Kind of crontab.
@@ -45,6 +46,21 @@ pub struct Entry {
     pub clock_zone: Option<String>,
 }
 
+impl Entry {
+    /// Returns when it runs. `place` is its location: `etc/crontab:18`.
+    pub(crate) fn trigger(&self, place: &str) -> Trigger {
+        let source = place.to_owned();
+        if self.schedule == "@reboot" {
+            return Trigger::Boot { source };
+        }
+        Trigger::Cron {
+            spec: self.schedule.clone(),
+            time_zone: self.time_zone.clone(),
+            source,
+        }
+    }
+}
+
 /// Nicknames for five fields.
 const NICKNAMES: &[&str] = &[
     "@reboot",
@@ -56,7 +72,7 @@ const NICKNAMES: &[&str] = &[
     "@midnight",
     "@hourly",
 ];
-const MONTHS: &[&str] = &[
+pub(crate) const MONTHS: &[&str] = &[
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 const WEEKDAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
@@ -247,7 +263,7 @@ pub(crate) fn classify(line: &str, kind: Kind) -> Line<'_> {
 }
 
 /// Returns the next word at or after an offset, and its offset.
-fn next_word(line: &str, from: usize) -> Option<(usize, &str)> {
+pub(super) fn next_word(line: &str, from: usize) -> Option<(usize, &str)> {
     let rest = &line[from..];
     let at = from + (rest.len() - rest.trim_start().len());
     let word = line[at..].split_whitespace().next()?;

@@ -4,7 +4,7 @@ use super::crontab::{self, Crontab, Kind};
 use super::shell::script::{Origin, scan};
 use super::shell::truth::any;
 use facts::InputError;
-use facts::host::{ClockCondition, Guard, Job, Trigger};
+use facts::host::{ClockCondition, Guard, Job};
 
 /// Maximum length of a crontab, in bytes.
 pub const CRONTAB_BYTES_MAX: u64 = 1 << 20;
@@ -66,15 +66,8 @@ pub fn from_crontab(source: &str, text: &str) -> Result<Vec<Job>, InputError> {
                 .map(|path| path["/etc/".len()..].trim_end_matches('/').to_owned())
         });
         let mut job = Job::new(directory.unwrap_or_else(|| place.clone()), place.clone());
+        job.triggers = vec![entry.trigger(&place)];
         job.user = entry.user;
-        job.triggers = vec![match entry.schedule.as_str() {
-            "@reboot" => Trigger::Boot { source: place },
-            _ => Trigger::Cron {
-                spec: entry.schedule,
-                time_zone: entry.time_zone,
-                source: place,
-            },
-        }];
         let when: Option<Vec<ClockCondition>> =
             found.iter().map(|found| found.when.clone()).collect();
         job.guards = (when.filter(|when| !when.is_empty()))
@@ -161,6 +154,7 @@ fn kind(source: &str, text: &str) -> Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use facts::host::Trigger;
     use proptest::prelude::*;
 
     const SYSTEM: &str = "SHELL=/bin/sh\n17 * * * * root cd / && run-parts --report /etc/cron.hourly\n47 6 * * 7 root test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.weekly; }\n0 3 * * * backup /usr/local/bin/snapshot --all\n@reboot root /usr/sbin/tune\n";

@@ -31,6 +31,12 @@ pub fn split_options(list: &str) -> Vec<&str> {
     .collect()
 }
 
+/// Returns the byte of an escape `\x2d`, of which the backslash was read.
+pub(crate) fn hex_escape(after: &[u8]) -> Option<u8> {
+    let digits = after.strip_prefix(b"x")?.get(..2)?;
+    u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

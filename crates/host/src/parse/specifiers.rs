@@ -1,5 +1,7 @@
 //! Specifiers in the values of unit files (systemd.unit(5), "Specifiers").
 
+use super::fields::hex_escape;
+
 /// Expands the specifiers that follow from a unit's name: `%f`, `%i`, `%I`, `%n`, `%N` and `%p`, and
 /// `%%`. Others are kept, and so are those whose text would not stay one word: systemd splits the value
 /// first.
@@ -60,12 +62,7 @@ fn unescape(name: &str) -> String {
     let mut rest = name.as_bytes();
     while let [first, tail @ ..] = rest {
         rest = tail;
-        let escaped = tail
-            .strip_prefix(b"x")
-            .and_then(|hex| hex.get(..2))
-            .and_then(|hex| std::str::from_utf8(hex).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match (first, escaped) {
+        match (first, hex_escape(tail)) {
             (b'-', _) => bytes.push(b'/'),
             (b'\\', Some(byte)) => {
                 bytes.push(byte);

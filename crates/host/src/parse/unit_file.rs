@@ -138,6 +138,11 @@ impl UnitFile {
     }
 }
 
+/// Returns the text after the last dot: a unit's type.
+pub(crate) fn suffix(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, suffix)| suffix)
+}
+
 /// Whether this is one of systemd's words for true.
 pub(crate) fn is_yes(value: &str) -> bool {
     ["1", "yes", "y", "true", "t", "on"]

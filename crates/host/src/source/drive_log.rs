@@ -4,9 +4,7 @@ use super::process;
 use crate::command::DriveTool;
 use crate::parse::drive_log::{ANSWER_BYTES_MAX, is_plain_name};
 use crate::unread::Unread;
-use linux::child::isolated;
 use linux::run::Ended;
-use std::path::Path;
 use std::time::Duration;
 
 /// Timeout for a tool. A drive answers in milliseconds, one that has to wake up in a second or two;
@@ -44,13 +42,9 @@ fn run(
         DriveTool::Smartctl => "smartctl",
         DriveTool::NvmeSmartLog | DriveTool::NvmeOcp => "nvme",
     };
-    let program = directories
-        .iter()
-        .map(|directory| Path::new(directory).join(name))
-        .find(|program| program.is_file())
-        .ok_or(Unread::NotFound)?;
+    let program = process::find(name, directories)?;
     let device = format!("/dev/{drive}");
-    let mut command = isolated(program);
+    let mut command = process::in_c_locale(&program);
     match tool {
         // Without the error log, which takes time to read.
         DriveTool::Smartctl if drive.starts_with("nvme") => {
@@ -61,7 +55,6 @@ fn run(
         DriveTool::NvmeSmartLog => command.args(["smart-log", &device, "-o", "json"]),
         DriveTool::NvmeOcp => command.args(["ocp", "smart-add-log", &device, "-o", "json"]),
     };
-    command.env("LC_ALL", "C").env("TZ", "UTC");
     let Ended { status, stdout, .. } =
         process::run_to_end(&mut command, deadline, ANSWER_BYTES_MAX)?;
     // smartctl's status reflects the drive's health; whether smartctl itself failed is in its

@@ -129,7 +129,7 @@ impl Guarded {
             Err(no_answer) => {
                 self.state.borrow_mut().stalls += 1;
                 Err(match no_answer {
-                    NoAnswer::TimedOut => Unread::Timeout(milliseconds(self.deadline)),
+                    NoAnswer::TimedOut => Unread::no_answer_within(self.deadline),
                     NoAnswer::Ended(error) => failed(error),
                 })
             }

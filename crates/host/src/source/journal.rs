@@ -4,10 +4,8 @@ use super::process;
 use crate::command::JOURNAL_ENTRIES_MAX;
 use crate::unread::Unread;
 use jiff::Timestamp;
-use linux::child::isolated;
 use linux::run::Ended;
 use std::borrow::Cow;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -15,8 +13,6 @@ use std::time::{Duration, Instant};
 const DEADLINE: Duration = Duration::from_secs(20);
 /// Maximum answer size: twice that of [`JOURNAL_ENTRIES_MAX`] entries of usual length.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
-/// Where `journalctl` is. `PATH` is not used, since root may have inherited it from somebody else.
-const DIRECTORIES: [&str; 3] = ["/usr/bin", "/bin", "/run/current-system/sw/bin"];
 /// Syslog identifiers of cron, anacron and run-parts. In Red Hat 7, the identifier of run-parts
 /// includes its directory.
 const IDENTIFIERS: [&str; 10] = [
@@ -46,7 +42,7 @@ const REFUSALS: [&str; 2] = ["insufficient permissions", "not seeing messages"];
 /// Those of [`super::Source::command`]; [`Unread::Denied`] if journalctl reports that it may not
 /// read the system's journal.
 pub(super) fn ask(units: &[String], since: Timestamp, until: Timestamp) -> Result<Vec<u8>, Unread> {
-    run(units, since, until, &DIRECTORIES, DEADLINE)
+    run(units, since, until, &process::DIRECTORIES, DEADLINE)
 }
 
 fn run(
@@ -56,14 +52,10 @@ fn run(
     directories: &[&str],
     deadline: Duration,
 ) -> Result<Vec<u8>, Unread> {
-    let program = directories
-        .iter()
-        .map(|directory| Path::new(directory).join("journalctl"))
-        .find(|program| program.is_file())
-        .ok_or(Unread::NotFound)?;
+    let program = process::find("journalctl", directories)?;
     let called = Instant::now();
     let call = |command: &mut Command| {
-        let timeout = || Unread::Timeout(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
+        let timeout = || Unread::no_answer_within(deadline);
         let left = deadline.checked_sub(called.elapsed()).ok_or_else(timeout)?;
         process::run_to_end(command, left, ANSWER_BYTES_MAX).map_err(|unread| match unread {
             Unread::Timeout(_) => timeout(),
@@ -71,9 +63,9 @@ fn run(
         })
     };
     let entries = |more: &[&str]| {
-        let mut command = plain(&program);
+        let mut command = process::in_c_locale(&program);
         command
-            .args(["--output=json", "--reverse"])
+            .args(["--no-pager", "--output=json", "--reverse"])
             .args(more)
             .arg(format!("--lines={JOURNAL_ENTRIES_MAX}"))
             .arg(format!("--since=@{}", since.as_second()))
@@ -107,8 +99,8 @@ fn run(
         // `journalctl.c`), and does not report that it may not read the system's journal, or can
         // read only the user's own.
         if !ended.stdout.starts_with(b"{") {
-            let mut command = plain(&program);
-            command.args(["--output=short", "--lines=0"]);
+            let mut command = process::in_c_locale(&program);
+            command.args(["--no-pager", "--output=short", "--lines=0"]);
             let told = call(&mut command)?;
             if is_refused(&told) {
                 return Err(Unread::Denied);
@@ -123,16 +115,6 @@ fn run(
         Some(line) => format!("{}: {}", ended.status, line.trim()),
         None => ended.status.to_string(),
     }))
-}
-
-/// Returns the program with a clean environment.
-fn plain(program: &Path) -> Command {
-    let mut command = isolated(program);
-    command
-        .arg("--no-pager")
-        .env("LC_ALL", "C")
-        .env("TZ", "UTC");
-    command
 }
 
 fn complaint(ended: &Ended) -> Cow<'_, str> {

@@ -1,4 +1,5 @@
 use super::log_file::read_end_bounded;
+use super::resolve::LastLink;
 use super::{
     End, Kind, LIST_NAMES_MAX, Source, Stat, dm_ioctl, drive_log, journal, process, too_many_names,
 };
@@ -19,12 +20,6 @@ use std::time::Duration;
 const SYSTEMCTL_DEADLINE: Duration = Duration::from_secs(2);
 /// Maximum size of `systemctl`'s answer: some 20 properties of some 10,000 units.
 const SYSTEMCTL_BYTES_MAX: usize = 4 << 20;
-/// Where `systemctl` is. `PATH` is not used, since root may have inherited it from somebody else.
-const SYSTEMCTL: [&str; 3] = [
-    "/usr/bin/systemctl",
-    "/bin/systemctl",
-    "/run/current-system/sw/bin/systemctl",
-];
 
 /// The running host.
 ///
@@ -34,13 +29,6 @@ const SYSTEMCTL: [&str; 3] = [
 pub struct Live {
     /// Read once: a pass over the host takes a second.
     mounts: OnceCell<MountPoints>,
-}
-
-/// What to do with a link at the end of a path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LastLink {
-    Follow,
-    Keep,
 }
 
 impl Live {
@@ -225,19 +213,13 @@ fn systemctl_show(units: &[String]) -> Result<Vec<u8>, Unread> {
         // Without a unit, systemctl would show the manager, including its environment.
         return Ok(Vec::new());
     }
-    let program = SYSTEMCTL
-        .into_iter()
-        .find(|program| Path::new(program).is_file())
-        .ok_or(Unread::NotFound)?;
-    let mut command = linux::child::isolated(program);
+    let mut command = process::in_c_locale(&process::find("systemctl", &process::DIRECTORIES)?);
     command
         .arg("show")
         .arg("--no-pager")
         .arg(format!("--property={}", PROPERTIES.join(",")))
         .arg("--")
-        .args(units)
-        .env("LC_ALL", "C")
-        .env("TZ", "UTC");
+        .args(units);
     process::run(&mut command, SYSTEMCTL_DEADLINE, SYSTEMCTL_BYTES_MAX)
 }
 

@@ -1,9 +1,33 @@
 //! Maps the outcome of a program to its output or to why there is none.
 
 use crate::unread::Unread;
+use linux::child::isolated;
 use linux::run::{Ended, IfStuck, KeepStderr, Limits, RunError};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+
+/// Where systemd's programs are. `PATH` is not used, since root may have inherited it from somebody else.
+pub(super) const DIRECTORIES: [&str; 3] = ["/usr/bin", "/bin", "/run/current-system/sw/bin"];
+
+/// Returns the path of a program that is in one of these directories.
+///
+/// # Errors
+/// [`Unread::NotFound`] if it is in none.
+pub(super) fn find(name: &str, directories: &[&str]) -> Result<PathBuf, Unread> {
+    directories
+        .iter()
+        .map(|directory| Path::new(directory).join(name))
+        .find(|program| program.is_file())
+        .ok_or(Unread::NotFound)
+}
+
+/// Returns a program with nothing in its environment but what makes its output the same everywhere.
+pub(super) fn in_c_locale(program: &Path) -> Command {
+    let mut command = isolated(program);
+    command.env("LC_ALL", "C").env("TZ", "UTC");
+    command
+}
 
 /// Runs a program that must succeed and returns its output.
 ///
@@ -47,9 +71,7 @@ pub(super) fn run_to_end(
     };
     linux::run::run(command, &limits).map_err(|error| match error {
         RunError::Start(error) | RunError::Wait(error) => Unread::from(&error),
-        RunError::Deadline(after) => {
-            Unread::Timeout(u64::try_from(after.as_millis()).unwrap_or(u64::MAX))
-        }
+        RunError::Deadline(after) => Unread::no_answer_within(after),
         RunError::TooLarge(bytes_max) => Unread::TooLarge(bytes_max),
     })
 }

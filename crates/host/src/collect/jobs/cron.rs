@@ -7,7 +7,6 @@ use crate::parse::shell::script::Found;
 use crate::parse::{anacrontab, crontab};
 use crate::source::Kind;
 use facts::host::{Guard, Host, Job, Trigger};
-use facts::{InputError, Skipped};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
@@ -188,14 +187,6 @@ fn started_directories(found: &Found) -> Vec<String> {
 }
 
 impl Cron<'_, '_, '_> {
-    fn report(&self, errors: &[InputError]) {
-        for error in errors {
-            let line = error.line.unwrap_or_default();
-            let what = format!("line {line} of {}", error.source_name);
-            self.files.skip(Skipped::new(what, error.to_string(), None));
-        }
-    }
-
     fn crontabs(&mut self) {
         if let Some(text) = self.files.text("etc/crontab") {
             self.crontab("etc/crontab", &text, None, None);
@@ -243,7 +234,9 @@ impl Cron<'_, '_, '_> {
             None => crontab::Kind::System,
         };
         let crontab = crontab::parse(path, text, kind);
-        self.report(&crontab.errors);
+        for error in &crontab.errors {
+            self.files.report_line(error);
+        }
         let mut held: Vec<String> = self.stopped_by.iter().cloned().chain(ignored).collect();
         if self.debian_like {
             // Debian's cron rejects the whole file; others skip the line.
@@ -263,17 +256,8 @@ impl Cron<'_, '_, '_> {
                 return;
             }
             let place = format!("{path}:{}", entry.line);
+            let trigger = entry.trigger(&place);
             let user = owner.map(str::to_owned).or(entry.user);
-            let trigger = match entry.schedule.as_str() {
-                "@reboot" => Trigger::Boot {
-                    source: place.clone(),
-                },
-                _ => Trigger::Cron {
-                    spec: entry.schedule,
-                    time_zone: entry.time_zone,
-                    source: place.clone(),
-                },
-            };
             let mut found = self.files.scan_line(&place, &entry.command);
             let started: Vec<(usize, Vec<String>)> = found
                 .iter()
@@ -305,13 +289,8 @@ impl Cron<'_, '_, '_> {
                 }
             }
             // A line that only starts directories is a trigger for their scripts, not a job.
-            let before = found.len();
-            let mut index = 0;
-            found.retain(|_| {
-                index += 1;
-                !started.iter().any(|(at, _)| *at == index - 1)
-            });
-            if found.is_empty() && before > 0 {
+            found.retain(|found| started_directories(found).is_empty());
+            if found.is_empty() && !started.is_empty() {
                 continue;
             }
             let name = match owner {
@@ -348,7 +327,9 @@ impl Cron<'_, '_, '_> {
             return jobs;
         };
         let anacrontab = anacrontab::parse(path, &text);
-        self.report(&anacrontab.errors);
+        for error in &anacrontab.errors {
+            self.files.report_line(error);
+        }
         for entry in anacrontab.entries {
             let place = format!("{path}:{}", entry.line);
             let trigger = Trigger::Anacron {

@@ -2,13 +2,13 @@
 //! a job calls.
 
 use crate::collect::view::View;
-use crate::parse::shell::programs;
+use crate::parse::shell::programs::{self, is_called};
 use crate::parse::shell::script::{self, Found, Origin, SCRIPT_BYTES_MAX};
 use crate::parse::shell::truth::{all, any};
 use crate::source::{Kind, Reader, Stat};
 use crate::unread::Unread;
 use facts::host::{ClockCondition, JobCommand};
-use facts::{Host, Skipped};
+use facts::{Host, InputError, Skipped};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashSet};
 
@@ -22,8 +22,6 @@ const TEXT_BYTES_MAX: usize = 16 << 20;
 const FILE_COST_BYTES: usize = 64;
 /// Paths of the anacron program.
 pub(super) const ANACRONS: &[&str] = &["/usr/sbin/anacron", "/usr/bin/anacron"];
-/// Where administrators put their own scripts.
-const CALLED_BELOW: &[&str] = &["etc/", "usr/local/", "opt/", "root/"];
 /// Where a name without a path is searched, as far as administrators' scripts are concerned.
 const LOCAL_PROGRAMS: &[&str] = &["usr/local/sbin", "usr/local/bin"];
 
@@ -143,6 +141,13 @@ impl<'r, 's> Files<'r, 's> {
 
     pub fn skip(&self, skipped: Skipped) {
         self.skipped.borrow_mut().insert(skipped);
+    }
+
+    /// Records a malformed line.
+    pub fn report_line(&self, error: &InputError) {
+        let line = error.line.unwrap_or_default();
+        let what = format!("line {line} of {}", error.source_name);
+        self.skip(Skipped::new(what, error.to_string(), None));
     }
 
     /// Adds what was skipped to `host`.
@@ -272,7 +277,7 @@ impl<'r, 's> Files<'r, 's> {
             return false;
         };
         let resolved = resolved.path.trim_start_matches('/');
-        if !CALLED_BELOW.iter().any(|below| resolved.starts_with(below)) {
+        if !is_called(resolved) {
             return false;
         }
         let is_open = |directory: &str| match self.reader.stat(directory) {
@@ -304,7 +309,7 @@ impl<'r, 's> Files<'r, 's> {
         let Some(path) = path else {
             return Vec::new();
         };
-        if !CALLED_BELOW.iter().any(|below| path.starts_with(below))
+        if !is_called(&path)
             || path.split('/').any(|name| name == "..")
             || self.calls_left.get() == 0
         {

@@ -3,7 +3,7 @@
 use super::files::{Caller, Files};
 use super::units::{Level, Units};
 use crate::command::Command;
-use crate::parse::shell::lexer::plain_commands;
+use crate::parse::shell::lexer::exec_lines;
 use crate::parse::shell::script::Found;
 use crate::parse::specifiers;
 use crate::parse::systemctl::{self, UnitState};
@@ -318,7 +318,7 @@ impl Timer<'_, '_, '_> {
                 }),
                 // Infinite: it never elapses.
                 (Some(_), _) | (None, None) => {}
-                (None, Some(error)) => self.report(&error),
+                (None, Some(error)) => self.files.report_line(&error),
             }
         }
         triggers
@@ -340,17 +340,10 @@ impl Timer<'_, '_, '_> {
         if span.is_none()
             && let Some(assignment) = file.all("Timer", key).pop()
         {
-            self.report(
-                &InputError::new(&assignment.source, "a time span", value).at_line(assignment.line),
-            );
+            let error = InputError::new(&assignment.source, "a time span", value);
+            self.files.report_line(&error.at_line(assignment.line));
         }
         span.filter(|span| span.is_finite())
-    }
-
-    fn report(&self, error: &InputError) {
-        let line = error.line.unwrap_or_default();
-        let what = format!("line {line} of {}", error.source_name);
-        self.files.skip(Skipped::new(what, error.to_string(), None));
     }
 
     /// Finds the programs that the service runs: from its file, which preserves word boundaries,
@@ -363,7 +356,7 @@ impl Timer<'_, '_, '_> {
                     let place = format!("{}:{}", assignment.source, assignment.line);
                     let value = specifiers::expand(&assignment.value, self.service);
                     for line in exec_lines(&value) {
-                        found.extend(self.files.scan_exec(&place, &line));
+                        found.extend(self.files.scan_exec(&place, &line.command));
                     }
                 }
             } else if let Some(state) = self.service_state {
@@ -433,23 +426,4 @@ impl Timer<'_, '_, '_> {
         };
         Some(holds != negated)
     }
-}
-
-/// Splits an `ExecStart=` value into command lines, at semicolons that are separate words and
-/// without the prefixes listed in systemd.service(5).
-fn exec_lines(value: &str) -> Vec<String> {
-    plain_commands(value)
-        .into_iter()
-        .map(|line| {
-            let bare = line.trim_start_matches(['@', '-', ':', '+', '!', '|']);
-            let prefix = &line[..line.len() - bare.len()];
-            if !prefix.contains('@') {
-                return bare.to_owned();
-            }
-            // The second word is what the program gets as argv[0].
-            let mut words = bare.splitn(3, char::is_whitespace);
-            let program = words.next().unwrap_or_default();
-            format!("{program} {}", words.nth(1).unwrap_or_default())
-        })
-        .collect()
 }

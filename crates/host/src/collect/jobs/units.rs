@@ -2,8 +2,7 @@
 
 use super::files::Files;
 use crate::parse::systemctl::UnitState;
-use crate::parse::unit_file::{self, UnitFile};
-use facts::Skipped;
+use crate::parse::unit_file::{self, UnitFile, suffix};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who enabled a unit.
@@ -143,9 +142,7 @@ impl Units {
             }
         }
         for error in &unit.errors {
-            let line = error.line.unwrap_or_default();
-            let what = format!("line {line} of {}", error.source_name);
-            files.skip(Skipped::new(what, error.to_string(), None));
+            files.report_line(error);
         }
         Some(unit)
     }
@@ -213,11 +210,6 @@ impl Units {
             }
         }
     }
-}
-
-/// Returns the text after the last dot: a unit's type.
-fn suffix(name: &str) -> &str {
-    name.rsplit_once('.').map_or("", |(_, suffix)| suffix)
 }
 
 /// `backup@.timer` for `backup@daily.timer`.

@@ -7,6 +7,8 @@ mod scsi;
 mod stand_in;
 mod usage;
 
+pub(crate) use usage::read as read_usage;
+
 use crate::command::Command;
 use crate::filter::storage::RAID456_PATH;
 use crate::parse::{dm_table, fstab, lvm_conf, mdstat, mountinfo};
@@ -93,11 +95,6 @@ fn stand_in_for_devices(host: &mut Host) {
         };
         host.skipped.push(Skipped::new(what, why, Some("sysfs")));
     }
-}
-
-/// Queries the size and geometry of the filesystems, with a deadline.
-pub(crate) fn read_usage(reader: &Reader<'_>, host: &mut Host) {
-    usage::read(reader, host);
 }
 
 /// Reads and parses a file; `None` if it is missing or cannot be read, which is recorded as skipped

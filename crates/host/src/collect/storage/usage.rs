@@ -39,7 +39,7 @@ fn mount_points_to_ask(mounts: &[Mount]) -> Vec<String> {
 }
 
 /// Queries the size and geometry of the filesystems, with a deadline.
-pub(super) fn read(reader: &Reader<'_>, host: &mut Host) {
+pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     let mount_points = mount_points_to_ask(&host.mounts);
     let is_stand_in = host.mounts.iter().any(|mount| mount.fstab_line.is_some());
     if mount_points.is_empty() || is_stand_in {

@@ -10,6 +10,7 @@ use crate::source::Reader;
 use crate::unread::Unread;
 use facts::Skipped;
 use facts::host::{StoreEngine, StoreState};
+use std::iter;
 
 /// One of the two products; OpenSearch is a fork of Elasticsearch 7 with the same layout.
 #[derive(Debug)]
@@ -144,18 +145,12 @@ impl Product {
         view: &View,
         skipped: &mut Vec<Skipped>,
     ) -> (Vec<Found>, Option<(String, Unread)>) {
-        let mut homes = vec![(
-            format!("/etc/{}", self.name),
-            format!("/usr/share/{}", self.name),
-            true,
-        )];
-        let home = format!("/usr/share/{}", self.name);
-        homes.push((format!("{home}/config"), home, false));
-        for name in view.list(reader, "/opt") {
-            if name.starts_with(self.name) {
-                let home = format!("/opt/{name}");
-                homes.push((format!("{home}/config"), home, false));
-            }
+        let of_package = format!("/usr/share/{}", self.name);
+        let mut homes = vec![(format!("/etc/{}", self.name), of_package.clone(), true)];
+        let unpacked = view.list(reader, "/opt").into_iter();
+        let unpacked = unpacked.filter(|name| name.starts_with(self.name));
+        for home in iter::once(of_package).chain(unpacked.map(|name| format!("/opt/{name}"))) {
+            homes.push((format!("{home}/config"), home, false));
         }
         let mut found = Vec::new();
         let mut unread = None;

@@ -1,12 +1,9 @@
 //! `date` and `date --utc`, in the C locale and in English ones.
 
+use crate::parse::crontab::MONTHS;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-
-const MONTHS: [&str; 12] = [
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-];
 
 /// Parses `Thu Feb 10 16:19:17 UTC 2022` or `Thu 10 Feb 2022 04:19:17 PM UTC`, taken as UTC whatever
 /// zone is named.

@@ -2,6 +2,7 @@
 //! each device below it. Sizes are rounded to three digits unless `-b` was given (`size_to_human_string`
 //! in util-linux's `lib/strutils.c`).
 
+use crate::parse::fields::hex_escape;
 use std::collections::HashMap;
 
 /// One line.
@@ -49,11 +50,7 @@ pub(super) fn unescape(value: &str) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
-        let escaped = after
-            .strip_prefix(b"x")
-            .filter(|_| first == b'\\')
-            .and_then(|hex| std::str::from_utf8(hex.get(..2)?).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        let escaped = hex_escape(after).filter(|_| first == b'\\');
         if let Some(byte) = escaped {
             bytes.push(byte);
             rest = &after[3..];

@@ -1,6 +1,7 @@
 //! systemd's timers and services as `systemd-analyze dump`, `systemctl list-timers` and `systemctl
 //! list-unit-files` print them.
 
+use crate::parse::unit_file::suffix;
 use jiff::civil::DateTime;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -120,13 +121,11 @@ pub fn dump(text: &str) -> BTreeMap<String, Unit> {
 
 /// Whether a unit is a timer; names of units distinguish upper and lower case.
 pub(crate) fn is_timer(unit: &str) -> bool {
-    unit.rsplit_once('.')
-        .is_some_and(|(_, kind)| kind == "timer")
+    suffix(unit) == "timer"
 }
 
 fn is_service(unit: &str) -> bool {
-    unit.rsplit_once('.')
-        .is_some_and(|(_, kind)| kind == "service")
+    suffix(unit) == "service"
 }
 
 /// When a timer last ran and will run.

@@ -5,6 +5,7 @@
 //! with the text. Time and memory are linear in the length of the text.
 
 use super::words::{DELIMITER, Keep, Kind, Segment, Token, Word, is_name};
+use std::borrow::Cow;
 
 /// Longest first, so that the first match is the right one.
 const OPERATORS: &[&str] = &[
@@ -34,7 +35,7 @@ pub(crate) fn plain(text: &str) -> Vec<Token> {
 
 /// Splits an `ExecStart=` into command lines: they are separated by semicolons that are separate
 /// words (systemd.service(5)).
-pub(crate) fn plain_commands(text: &str) -> Vec<&str> {
+fn plain_commands(text: &str) -> Vec<&str> {
     let mut lexer = Lexer::new(text, 1, false);
     let mut commands = Vec::new();
     let mut from = 0;
@@ -49,6 +50,30 @@ pub(crate) fn plain_commands(text: &str) -> Vec<&str> {
     }
     commands.push(text[from..].trim());
     commands
+}
+
+/// A command line of an `ExecStart=`.
+pub(crate) struct ExecLine<'t> {
+    /// The prefixes listed in systemd.service(5).
+    pub prefix: &'t str,
+    /// The program and its arguments, without what the program gets as argv[0] after an `@`.
+    pub command: Cow<'t, str>,
+}
+
+/// Splits an `ExecStart=` like [`plain_commands`], and takes off the prefixes.
+pub(crate) fn exec_lines(value: &str) -> impl Iterator<Item = ExecLine<'_>> {
+    plain_commands(value).into_iter().map(|line| {
+        let bare = line.trim_start_matches(['@', '-', ':', '+', '!', '|']);
+        let prefix = &line[..line.len() - bare.len()];
+        let command = if prefix.contains('@') {
+            let mut words = bare.splitn(3, char::is_whitespace);
+            let program = words.next().unwrap_or_default();
+            format!("{program} {}", words.nth(1).unwrap_or_default()).into()
+        } else {
+            bare.into()
+        };
+        ExecLine { prefix, command }
+    })
 }
 
 struct Lexer<'t> {

@@ -277,6 +277,12 @@ pub(crate) fn is_shell(program: &str) -> bool {
     SHELLS.contains(&program)
 }
 
+/// Whether a script may be there that a job calls: where administrators put their own.
+pub(crate) fn is_called(path: &str) -> bool {
+    const BELOW: [&str; 4] = ["etc/", "usr/local/", "opt/", "root/"];
+    BELOW.iter().any(|below| path.starts_with(below))
+}
+
 /// Returns the wrapper of this name.
 pub(super) fn wrapper_named(program: &str) -> Option<&'static Wrapper> {
     if is_shell(program) {

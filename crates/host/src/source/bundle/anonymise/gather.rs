@@ -176,20 +176,12 @@ impl Gathered {
             let Ok(names) = names else { continue };
             match path.as_str() {
                 "sys/block" | "sys/class/block" => found.kept.extend(names.iter().cloned()),
-                "home" => {
-                    for name in names {
-                        found.add_user(name);
-                    }
-                }
+                "home" => names.iter().for_each(|name| found.add_user(name)),
                 _ if CRONTABS.contains(&path.as_str()) => {
-                    for name in names {
-                        found.add_crontab_owner(name);
-                    }
+                    names.iter().for_each(|name| found.add_crontab_owner(name))
                 }
                 _ if path.ends_with("/by-id") => {
-                    for name in names {
-                        found.add_disk_id(name);
-                    }
+                    names.iter().for_each(|name| found.add_disk_id(name))
                 }
                 _ => {}
             }
@@ -223,17 +215,11 @@ impl Gathered {
     /// Adds the keys before `: ` or `=` at the start of lines.
     fn add_keys(&mut self, text: &str) {
         for line in text.lines() {
-            let key = match (line.split_once(": "), line.split_once('=')) {
-                (Some((key, _)), None) | (None, Some((key, _))) => key,
-                (Some((a, _)), Some((b, _))) => {
-                    if a.len() < b.len() {
-                        a
-                    } else {
-                        b
-                    }
-                }
-                (None, None) => continue,
+            let ends = [line.find(": "), line.find('=')];
+            let Some(end) = ends.into_iter().flatten().min() else {
+                continue;
             };
+            let key = &line[..end];
             let key = key.trim().trim_matches('"');
             if !key.contains(char::is_whitespace) {
                 self.kept.insert(key.to_owned());
