@@ -169,23 +169,20 @@ impl<N: Serialize + DeserializeOwned + Clone> Journal<N> {
         if let Some(earlier) = &earlier {
             earlier.remove_leftovers(root, path)?;
         }
-        let known = earlier.clone();
-        let (changes_before, folders, own_folders, kept) = match known {
-            Some(known) => (
-                known.changes,
-                known.folders,
-                known.own_folders,
-                Some(known.note),
-            ),
-            None => (Vec::new(), Vec::new(), own_folders, None),
-        };
-        let mut journal = Self {
-            version: VERSION,
-            is_complete: false,
-            changes: changes_before,
-            folders,
-            own_folders,
-            note: note(kept),
+        let mut journal = match earlier.clone() {
+            Some(known) => Self {
+                is_complete: false,
+                note: note(Some(known.note)),
+                ..known
+            },
+            None => Self {
+                version: VERSION,
+                is_complete: false,
+                changes: Vec::new(),
+                folders: Vec::new(),
+                own_folders,
+                note: note(None),
+            },
         };
         let mut made = Vec::new();
         for planned in changes {

@@ -37,16 +37,17 @@ pub fn planned(
     edits: &[(Edit, String)],
     allows: &dyn Fn(&Edit, &str) -> Result<(), String>,
 ) -> Result<Vec<Planned>, PlanError> {
-    let mut order: Vec<String> = Vec::new();
-    let mut by_path: BTreeMap<String, Planned> = BTreeMap::new();
+    let mut all: Vec<Planned> = Vec::new();
     let expanded = expand(root, edits)?;
+    let mut index_of: BTreeMap<&str, usize> = BTreeMap::new();
     for (edit, why) in &expanded {
         let path = edit.path();
         let failed = |why: String| PlanError {
             path: path.to_owned(),
             why,
         };
-        if !by_path.contains_key(path) {
+        let index = *index_of.entry(path).or_insert(all.len());
+        if index == all.len() {
             let before = root.read(path).map_err(|error| failed(error.to_string()))?;
             let change = Change {
                 name: path.to_owned(),
@@ -54,32 +55,20 @@ pub fn planned(
                 after: before.clone(),
                 before,
             };
-            order.push(path.to_owned());
-            by_path.insert(
-                path.to_owned(),
-                Planned {
-                    change,
-                    lines: Vec::new(),
-                },
-            );
+            let lines = Vec::new();
+            all.push(Planned { change, lines });
         }
-        if let Some(planned) = by_path.get_mut(path) {
-            let (after, line) =
-                edited(edit, planned.change.after.as_ref(), allows).map_err(failed)?;
-            planned.change.after = after;
-            planned.lines.extend(line);
-            if !planned.change.what.contains(why.as_str()) {
-                if !planned.change.what.is_empty() {
-                    planned.change.what.push_str("; ");
-                }
-                planned.change.what.push_str(why);
+        let Planned { change, lines } = &mut all[index];
+        let (after, line) = edited(edit, change.after.as_ref(), allows).map_err(failed)?;
+        change.after = after;
+        lines.extend(line);
+        if !change.what.contains(why.as_str()) {
+            if !change.what.is_empty() {
+                change.what.push_str("; ");
             }
+            change.what.push_str(why);
         }
     }
-    let mut all: Vec<Planned> = order
-        .into_iter()
-        .filter_map(|path| by_path.remove(&path))
-        .collect();
     all.retain(|planned| planned.change.before != planned.change.after);
     Ok(all)
 }

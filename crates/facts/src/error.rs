@@ -27,18 +27,16 @@ impl InputError {
     /// Creates an error in `source_name`, with no position yet. `found` comes from outside, so it
     /// is truncated to a readable length and its control characters are escaped.
     pub fn new(source_name: impl Into<String>, expected: impl Into<String>, found: &str) -> Self {
-        let mut shown: String = found
-            .chars()
-            .take(FOUND_CHARS_MAX)
-            .flat_map(|c| {
-                let keep = !c.is_control();
-                let escaped = (!keep).then(|| c.escape_default());
-                keep.then_some(c)
-                    .into_iter()
-                    .chain(escaped.into_iter().flatten())
-            })
-            .collect();
-        if found.chars().nth(FOUND_CHARS_MAX).is_some() {
+        let mut shown = String::new();
+        let mut chars = found.chars();
+        for c in chars.by_ref().take(FOUND_CHARS_MAX) {
+            if c.is_control() {
+                shown.extend(c.escape_default());
+            } else {
+                shown.push(c);
+            }
+        }
+        if chars.next().is_some() {
             shown.push('…');
         }
         Self {

@@ -128,14 +128,8 @@ mod tests {
             name: name.to_owned(),
             number: DeviceNumber { major: 253, minor },
             sysfs_path: format!("sys/block/{name}"),
-            size_bytes: None,
-            kind: DeviceKind::Other,
             below: below.iter().map(|&name| name.to_owned()).collect(),
-            discard: None,
-            io_limits: None,
-            rotational: None,
-            read_only: None,
-            counters: None,
+            ..BlockDevice::default()
         }
     }
 

@@ -200,11 +200,7 @@ impl Folder {
     ///
     /// # Errors
     /// Those of open(2); if it is a link or anything but a regular file.
-    pub fn open_file(&self, name: &str, flags: OFlags) -> io::Result<Option<File>> {
-        self.open_file_named(name, flags)
-    }
-
-    fn open_file_named(
+    pub fn open_file(
         &self,
         name: impl rustix::path::Arg,
         flags: OFlags,
@@ -345,12 +341,12 @@ impl Folder {
                     rustix::fs::fchmod(&target.fd, Mode::from_raw_mode(mode))?;
                 }
                 FileType::RegularFile => {
-                    let Some(from) = self.open_file_named(&name, OFlags::RDONLY)? else {
+                    let Some(from) = self.open_file(&name, OFlags::RDONLY)? else {
                         continue;
                     };
                     let mode = rustix::fs::fstat(&from)?.st_mode & 0o777;
                     let anew = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-                    let Some(mut file) = to.open_file_named(&name, anew)? else {
+                    let Some(mut file) = to.open_file(&name, anew)? else {
                         continue;
                     };
                     // A sparse file has no end to speak of.

@@ -83,15 +83,17 @@ impl ClusterSettings {
     /// incoming relocations. Defaults to true. Always true for versions that no longer have the
     /// setting (8.0 and later).
     pub fn include_relocations(&self) -> bool {
-        self.text("cluster.routing.allocation.disk.include_relocations")
-            .is_none_or(|text| text != "false")
+        self.is_not_false("cluster.routing.allocation.disk.include_relocations")
     }
 
     /// `cluster.routing.allocation.disk.threshold_enabled`: whether the disk decider is enabled.
     /// Defaults to true.
     pub fn disk_threshold_enabled(&self) -> bool {
-        self.text("cluster.routing.allocation.disk.threshold_enabled")
-            .is_none_or(|text| text != "false")
+        self.is_not_false("cluster.routing.allocation.disk.threshold_enabled")
+    }
+
+    fn is_not_false(&self, key: &str) -> bool {
+        self.text(key).is_none_or(|text| text != "false")
     }
 
     /// Returns a watermark, or its default if the cluster does not report it. `None` if the value

@@ -20,7 +20,7 @@ impl fmt::Display for DeviceNumber {
 }
 
 /// One block device in sysfs: a drive, a partition, or a layer on top of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct BlockDevice {
     /// Kernel name: `nvme0n1`, `sda1`, `dm-0`, `md127`.
     pub name: String,
@@ -111,7 +111,7 @@ impl BlockDevice {
 }
 
 /// Kind of block device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum DeviceKind {
     /// A partition of the disk below.
@@ -197,6 +197,7 @@ pub enum DeviceKind {
         backing: Option<String>,
     },
     /// A legacy VDO, or a driver unknown to this tool.
+    #[default]
     Other,
     /// Only named by a mount: no block devices were read.
     Unseen,

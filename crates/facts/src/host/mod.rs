@@ -266,19 +266,12 @@ mod tests {
         let device = |name: &str, minor, mapper_name: Option<&str>| BlockDevice {
             name: name.to_owned(),
             number: DeviceNumber { major: 253, minor },
-            sysfs_path: format!("sys/block/{name}"),
-            size_bytes: None,
             kind: mapper_name.map_or(DeviceKind::Other, |name| DeviceKind::DeviceMapper {
                 name: Some(name.to_owned()),
                 uuid: None,
                 targets: None,
             }),
-            below: Vec::new(),
-            discard: None,
-            io_limits: None,
-            rotational: None,
-            read_only: None,
-            counters: None,
+            ..BlockDevice::default()
         };
         // Two devices with one number and two with one name: a bundle may say so.
         let devices = vec![
@@ -305,17 +298,9 @@ mod tests {
                 "",
             ] {
                 let mount = Mount {
-                    id: 1,
                     device_number: DeviceNumber { major: 253, minor },
-                    root: "/".to_owned(),
-                    mount_point: "/data".to_owned(),
-                    fs_type: "xfs".to_owned(),
                     source: source.to_owned(),
-                    options: Vec::new(),
-                    usage: None,
-                    geometry: None,
-                    read_ahead_bytes: None,
-                    fstab_line: None,
+                    ..Mount::default()
                 };
                 let name = |device: &BlockDevice| device.name.clone();
                 assert_eq!(
@@ -331,16 +316,8 @@ mod tests {
     fn the_mount_index_agrees_with_a_linear_search() {
         let mount = |id, point: &str| Mount {
             id,
-            device_number: DeviceNumber::default(),
-            root: "/".to_owned(),
             mount_point: point.to_owned(),
-            fs_type: "xfs".to_owned(),
-            source: "/dev/sda".to_owned(),
-            options: Vec::new(),
-            usage: None,
-            geometry: None,
-            read_ahead_bytes: None,
-            fstab_line: None,
+            ..Mount::default()
         };
         let mut host = Host {
             mounts: vec![

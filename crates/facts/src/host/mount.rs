@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// One line of mountinfo, plus information queried from the filesystem. For an image without
 /// mountinfo, one line of fstab.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Mount {
     /// Mount id.
     pub id: u64,

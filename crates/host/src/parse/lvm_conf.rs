@@ -358,39 +358,24 @@ mod tests {
 
     #[test]
     fn paths_repeats_and_words() {
-        assert_eq!(
-            config("devices/issue_discards=1").boolean(ISSUE_DISCARDS),
-            Some(true)
-        );
-        assert_eq!(
-            config("/devices//issue_discards=\"YES\"").boolean(ISSUE_DISCARDS),
-            Some(true)
-        );
-        assert_eq!(
-            config("devices { issue_discards = 1 }\ndevices { issue_discards = 0 }")
-                .boolean(ISSUE_DISCARDS),
-            Some(false)
-        );
-        assert_eq!(
-            config("devices { issue_discards = off }").boolean(ISSUE_DISCARDS),
-            Some(false)
-        );
-        assert_eq!(
-            config("devices { issue_discards = [1] }").boolean(ISSUE_DISCARDS),
-            Some(true)
-        );
-        assert_eq!(
-            config("devices { issue_discards = 1.0 }").boolean(ISSUE_DISCARDS),
-            None
-        );
-        assert_eq!(
-            config("devices { issue_discards = maybe }").boolean(ISSUE_DISCARDS),
-            None
-        );
-        assert_eq!(
-            config("devices { \"issue_discards\" = 99999999999999999999 }").boolean(ISSUE_DISCARDS),
-            Some(true)
-        );
+        for (text, expected) in [
+            ("devices/issue_discards=1", Some(true)),
+            ("/devices//issue_discards=\"YES\"", Some(true)),
+            (
+                "devices { issue_discards = 1 }\ndevices { issue_discards = 0 }",
+                Some(false),
+            ),
+            ("devices { issue_discards = off }", Some(false)),
+            ("devices { issue_discards = [1] }", Some(true)),
+            ("devices { issue_discards = 1.0 }", None),
+            ("devices { issue_discards = maybe }", None),
+            (
+                "devices { \"issue_discards\" = 99999999999999999999 }",
+                Some(true),
+            ),
+        ] {
+            assert_eq!(config(text).boolean(ISSUE_DISCARDS), expected, "{text}");
+        }
     }
 
     #[test]

@@ -111,10 +111,7 @@ fn parse_line(line: &str) -> Option<Mount> {
         fs_type: text(&line.fs_type),
         source: text(&line.source),
         options,
-        usage: None,
-        geometry: None,
-        read_ahead_bytes: None,
-        fstab_line: None,
+        ..Mount::default()
     })
 }
 

@@ -159,12 +159,10 @@ impl Tree<'_, '_, '_> {
                 start_bytes: sectors(reader, &format!("{path}/start")),
             },
             below: vec![disk.to_owned()],
-            discard: None,
-            io_limits: None,
-            rotational: None,
             read_only: flag(reader, &format!("{path}/ro")),
             counters: counters(reader, &path),
             sysfs_path: class_path.unwrap_or(path),
+            ..BlockDevice::default()
         });
     }
 

@@ -38,10 +38,8 @@ pub(super) fn mounts_of_fstab(entries: &[FstabEntry]) -> Vec<Mount> {
             fs_type: entry.fs_type.clone(),
             source,
             options: kernel_options(&entry.options),
-            usage: None,
-            geometry: None,
-            read_ahead_bytes: None,
             fstab_line: Some(entry.line),
+            ..Mount::default()
         });
     }
     mounts
@@ -100,14 +98,9 @@ pub(super) fn devices_of_mounts(mounts: &[Mount]) -> Vec<BlockDevice> {
                 number: mount.device_number,
                 sysfs_path: format!("sys/class/block/{name}"),
                 name,
-                size_bytes: None,
                 kind: DeviceKind::Unseen,
-                below: Vec::new(),
                 discard: Some(DiscardLimits::default()),
-                io_limits: None,
-                rotational: None,
-                read_only: None,
-                counters: None,
+                ..BlockDevice::default()
             })
         })
         .collect();

@@ -12,11 +12,7 @@ fn host() -> Host {
         mount_point: mount_point.to_owned(),
         fs_type: fs_type.to_owned(),
         source: "/dev/x".to_owned(),
-        options: Vec::new(),
-        usage: None,
-        geometry: None,
-        read_ahead_bytes: None,
-        fstab_line: None,
+        ..Mount::default()
     };
     Host {
         mounts: vec![
