@@ -1,7 +1,5 @@
 //! CPU time: of the host, of processes and of control groups.
 
-use std::fmt;
-
 /// CPU time of the host since boot, in clock ticks, summed over all CPUs
 /// (`cpu` in /proc/stat, `proc_stat(5)`). Time of guests is part of `user` and `nice` and not repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,19 +31,12 @@ impl CpuTicks {
 }
 
 /// A text of the kernel that is not as documented.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected}")]
 pub struct Malformed {
     /// What was expected.
     pub expected: &'static str,
 }
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected {}", self.expected)
-    }
-}
-
-impl std::error::Error for Malformed {}
 
 /// Parses the first line of /proc/stat. Columns that old kernels lack (steal came with 2.6.11) are 0.
 ///

@@ -78,16 +78,11 @@ fn parse_fdinfo(text: &str) -> Option<u64> {
 fn by_mountinfo(path: &Path) -> io::Result<MountId> {
     let path = std::fs::canonicalize(path)?;
     let text = std::fs::read("/proc/self/mountinfo")?;
-    match crate::mountinfo::mount_at(&text, path.as_os_str().as_bytes()) {
-        Some(mount) => Ok(MountId {
-            id: mount.id,
-            is_root: true,
-        }),
-        None => Ok(MountId {
-            id: 0,
-            is_root: false,
-        }),
-    }
+    let mount = crate::mountinfo::mount_at(&text, path.as_os_str().as_bytes());
+    Ok(MountId {
+        id: mount.as_ref().map_or(0, |mount| mount.id),
+        is_root: mount.is_some(),
+    })
 }
 
 #[cfg(test)]

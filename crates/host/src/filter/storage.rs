@@ -296,8 +296,7 @@ fn keep_fstab(text: &str) -> String {
         };
         let mut line = format!("{} {mount_point} {fs_type}", keep_source(source));
         if let [options, numbers @ ..] = rest {
-            let options = keep_options(options, MOUNT_VALUES);
-            let _ = write!(line, " {}", if options.is_empty() { "-" } else { &options });
+            let _ = write!(line, " {}", keep_options_field(options, MOUNT_VALUES));
             for number in numbers
                 .iter()
                 .take(2)
@@ -317,12 +316,7 @@ fn keep_crypttab(text: &str) -> String {
         };
         let mut line = format!("{name} {}", keep_source(device));
         if let Some(options) = rest.get(1) {
-            let options = keep_options(options, CRYPT_VALUES);
-            let _ = write!(
-                line,
-                " - {}",
-                if options.is_empty() { "-" } else { &options }
-            );
+            let _ = write!(line, " - {}", keep_options_field(options, CRYPT_VALUES));
         }
         Some(line)
     })
@@ -349,6 +343,16 @@ fn keep_options(list: &str, values: &[&str]) -> String {
         dropped |= value.is_some() && !known;
     }
     kept.join(",")
+}
+
+/// Like [`keep_options`], for a field that must not be empty.
+fn keep_options_field(list: &str, values: &[&str]) -> String {
+    let options = keep_options(list, values);
+    if options.is_empty() {
+        "-".to_owned()
+    } else {
+        options
+    }
 }
 
 fn is_option_name(name: &str) -> bool {
@@ -411,12 +415,11 @@ fn keep_lvm_conf(path: &str, text: &str) -> Result<Vec<u8>, Unread> {
         let line = error.line.unwrap_or_default();
         Unread::Malformed(format!("line {line}: expected {}", error.expected))
     })?;
-    if config.get(lvm_conf::ISSUE_DISCARDS).is_none() {
-        return Ok(Vec::new());
-    }
-    // A value that is not a boolean means LVM's default.
-    let value = u8::from(config.boolean(lvm_conf::ISSUE_DISCARDS).unwrap_or(false));
-    Ok(format!("{} = {value}\n", lvm_conf::ISSUE_DISCARDS).into_bytes())
+    let kept = config.issue_discards().map(|value| {
+        let value = u8::from(value);
+        format!("{} = {value}\n", lvm_conf::ISSUE_DISCARDS).into_bytes()
+    });
+    Ok(kept.unwrap_or_default())
 }
 
 #[cfg(test)]

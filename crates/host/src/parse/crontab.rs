@@ -21,8 +21,6 @@ pub struct Crontab {
     pub entries: Vec<Entry>,
     /// Lines that are neither an entry, nor an environment setting, nor a comment.
     pub errors: Vec<InputError>,
-    /// Environment settings in file order, unquoted.
-    pub env: Vec<(String, String)>,
     /// Whether the last line lacks a line ending. Debian's cron ignores such a file.
     pub is_cut: bool,
 }
@@ -84,37 +82,21 @@ struct Field {
     names: &'static [&'static str],
 }
 
+const fn field(expected: &'static str, low: u8, high: u8, names: &'static [&'static str]) -> Field {
+    Field {
+        expected,
+        low,
+        high,
+        names,
+    }
+}
+
 const FIELDS: [Field; 5] = [
-    Field {
-        expected: "a minute from 0 to 59",
-        low: 0,
-        high: 59,
-        names: &[],
-    },
-    Field {
-        expected: "an hour from 0 to 23",
-        low: 0,
-        high: 23,
-        names: &[],
-    },
-    Field {
-        expected: "a day of the month from 1 to 31",
-        low: 1,
-        high: 31,
-        names: &[],
-    },
-    Field {
-        expected: "a month from 1 to 12",
-        low: 1,
-        high: 12,
-        names: MONTHS,
-    },
-    Field {
-        expected: "a day of the week from 0 to 7",
-        low: 0,
-        high: 7,
-        names: WEEKDAYS,
-    },
+    field("a minute from 0 to 59", 0, 59, &[]),
+    field("an hour from 0 to 23", 0, 23, &[]),
+    field("a day of the month from 1 to 31", 1, 31, &[]),
+    field("a month from 1 to 12", 1, 12, MONTHS),
+    field("a day of the week from 0 to 7", 0, 7, WEEKDAYS),
 ];
 
 /// One line, as used by the parser and the filter. Offsets are in bytes.
@@ -158,7 +140,6 @@ pub fn parse(source: &str, text: &str, kind: Kind) -> Crontab {
                     "TZ" => clock_zone = value_of(),
                     _ => {}
                 }
-                crontab.env.push((name.to_owned(), value.to_owned()));
             }
             Line::Entry {
                 schedule,
@@ -372,7 +353,6 @@ mod tests {
         let crontab = parse("etc/crontab", DEBIAN_12, Kind::System);
         assert_eq!(crontab.errors, []);
         assert!(!crontab.is_cut);
-        assert_eq!(crontab.env[0], ("SHELL".to_owned(), "/bin/sh".to_owned()));
         assert_eq!(crontab.entries.len(), 2);
         let weekly = &crontab.entries[1];
         assert_eq!(weekly.line, 8);
@@ -465,7 +445,7 @@ mod tests {
             for kind in [Kind::System, Kind::User] {
                 let lines = text.lines().count();
                 let crontab = parse("x", &text, kind);
-                prop_assert!(crontab.entries.len() + crontab.errors.len() + crontab.env.len() <= lines);
+                prop_assert!(crontab.entries.len() + crontab.errors.len() <= lines);
             }
         }
 

@@ -42,6 +42,13 @@ impl Config {
         self.values.get(path)
     }
 
+    /// Returns [`ISSUE_DISCARDS`] if it is set: a value that is not a boolean overrides the other
+    /// file and means the default, as in LVM.
+    pub(crate) fn issue_discards(&self) -> Option<bool> {
+        self.get(ISSUE_DISCARDS)?;
+        Some(self.boolean(ISSUE_DISCARDS).unwrap_or(false))
+    }
+
     /// Returns the value at a full path as a boolean, with LVM's rules: a number is true unless it
     /// is 0; `y`, `yes`, `on`, `true` and their opposites are recognized in any case; of an array
     /// the first element counts. `None` if there is no value or it is not a boolean: then LVM's

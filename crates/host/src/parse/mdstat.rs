@@ -18,44 +18,15 @@ pub struct Array {
     pub is_read_only: bool,
     /// `raid0`, `raid1`, `raid5`, ...; `None` for an inactive array.
     pub level: Option<String>,
-    /// Members in file order.
-    pub members: Vec<Member>,
+    /// Kernel names of its members, `sda1`, in file order.
+    pub members: Vec<String>,
     /// Chunk size; `None` if the level has none.
     pub chunk_bytes: Option<u64>,
     /// Number of devices in the array, without spares, if the level reports it (`[4/3]`).
     pub raid_disks: Option<u32>,
-    /// Number of working devices.
-    pub working_disks: Option<u32>,
     /// The operation in progress, as in sysfs's `sync_action`: `check`, `resync`, `recover`,
     /// `reshape`; `None` if there is none.
     pub sync_action: Option<String>,
-}
-
-/// One member of an array.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// Kernel name: `sda1`.
-    pub name: String,
-    /// Number in the array's metadata.
-    pub number: u32,
-    /// Member flags; several may be set.
-    pub flags: MemberFlags,
-}
-
-/// Flags after a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(clippy::struct_excessive_bools)] // mdstat's own flags, independent of each other
-pub struct MemberFlags {
-    /// `(S)`.
-    pub spare: bool,
-    /// `(F)`.
-    pub faulty: bool,
-    /// `(J)`: holds the write journal.
-    pub journal: bool,
-    /// `(W)`: write-mostly, avoided for reads.
-    pub write_mostly: bool,
-    /// `(R)`: replaces a member that still works.
-    pub replacement: bool,
 }
 
 /// Parses the arrays; also returns the malformed lines.
@@ -117,33 +88,23 @@ fn parse_array(line: &str) -> Option<Array> {
         members: words.map(parse_member).collect::<Option<_>>()?,
         chunk_bytes: None,
         raid_disks: None,
-        working_disks: None,
         sync_action: None,
     })
 }
 
-/// `sdb1[1]`, `sdc1[2](S)`, `sdd1[0](W)(F)`.
-fn parse_member(word: &str) -> Option<Member> {
+/// Returns the name in `sdb1[1]`, `sdc1[2](S)`, `sdd1[0](W)(F)`.
+fn parse_member(word: &str) -> Option<String> {
     let (name, rest) = word.split_once('[')?;
     let (number, mut rest) = rest.split_once(']')?;
-    let mut flags = MemberFlags::default();
     while !rest.is_empty() {
         let (flag, after) = rest.strip_prefix('(')?.split_once(')')?;
-        match flag {
-            "S" => flags.spare = true,
-            "F" => flags.faulty = true,
-            "J" => flags.journal = true,
-            "W" => flags.write_mostly = true,
-            "R" => flags.replacement = true,
-            _ => return None,
+        // Spare, faulty, journal, write-mostly, replacement.
+        if !matches!(flag, "S" | "F" | "J" | "W" | "R") {
+            return None;
         }
         rest = after;
     }
-    Some(Member {
-        name: name.to_owned(),
-        number: number.parse().ok()?,
-        flags,
-    })
+    number.parse::<u32>().is_ok().then(|| name.to_owned())
 }
 
 /// Adds what an indented line contains; lines about bitmaps and external metadata have nothing that
@@ -165,10 +126,9 @@ fn add_detail(array: &mut Array, line: &str) {
             }
             let counts = word.strip_prefix('[').and_then(|w| w.strip_suffix(']'));
             if let Some((total, working)) = counts.and_then(|counts| counts.split_once('/'))
-                && let (Ok(total), Ok(working)) = (total.parse(), working.parse())
+                && let (Ok(total), Ok(_)) = (total.parse(), working.parse::<u32>())
             {
                 array.raid_disks = Some(total);
-                array.working_disks = Some(working);
             }
         }
         return;
@@ -209,7 +169,7 @@ mod tests {
         assert_eq!(arrays[0].level.as_deref(), Some("raid0"));
         assert_eq!(arrays[0].chunk_bytes, Some(524_288));
         assert_eq!(arrays[0].raid_disks, None);
-        assert_eq!(arrays[0].members[0].name, "nvme3n1");
+        assert_eq!(arrays[0].members[0], "nvme3n1");
         assert_eq!(arrays[1].chunk_bytes, Some(65_536));
         assert_eq!(arrays[1].raid_disks, Some(4));
         assert_eq!(arrays[1].sync_action, None);
@@ -238,19 +198,14 @@ mod tests {
         assert_eq!(mirror.sync_action.as_deref(), Some("recover"));
         // The bitmap's chunk size is not the array's.
         assert_eq!(mirror.chunk_bytes, None);
-        assert_eq!(
-            (mirror.raid_disks, mirror.working_disks),
-            (Some(2), Some(1))
-        );
-        assert_eq!(mirror.members[0].flags, MemberFlags::default());
-        assert!(mirror.members[1].flags.faulty && mirror.members[1].flags.write_mostly);
-        assert!(mirror.members[2].flags.spare);
-        assert!(ten.members[0].flags.journal && ten.members[1].flags.replacement);
+        assert_eq!(mirror.raid_disks, Some(2));
+        assert_eq!(mirror.members, ["sdb1", "sda1", "sdc1"]);
+        assert_eq!(ten.members, ["sdd", "sde"]);
         assert_eq!(ten.chunk_bytes, Some(524_288));
         assert_eq!(ten.sync_action.as_deref(), Some("resync"));
         assert!(!inactive.is_active);
         assert_eq!(inactive.level, None);
-        assert_eq!(inactive.members[0].name, "sdf");
+        assert_eq!(inactive.members[0], "sdf");
     }
 
     #[test]
@@ -272,28 +227,12 @@ mod tests {
             chunk_kib in 1u64..100_000,
             disks in 1u32..100,
         ) {
-            let members: Vec<Member> = members
-                .into_iter()
-                .map(|(name, number, [spare, faulty, journal, write_mostly, replacement])| Member {
-                    name,
-                    number,
-                    flags: MemberFlags { spare, faulty, journal, write_mostly, replacement },
-                })
-                .collect();
             let words: Vec<String> = members
                 .iter()
-                .map(|member| {
-                    let flag = |set: bool, text: &'static str| if set { text } else { "" };
-                    format!(
-                        "{}[{}]{}{}{}{}{}",
-                        member.name,
-                        member.number,
-                        flag(member.flags.write_mostly, "(W)"),
-                        flag(member.flags.journal, "(J)"),
-                        flag(member.flags.faulty, "(F)"),
-                        flag(member.flags.spare, "(S)"),
-                        flag(member.flags.replacement, "(R)"),
-                    )
+                .map(|(name, number, set)| {
+                    let flags = ["(W)", "(J)", "(F)", "(S)", "(R)"].iter().zip(set);
+                    let flags: String = flags.filter(|(_, set)| **set).map(|(flag, _)| *flag).collect();
+                    format!("{name}[{number}]{flags}")
                 })
                 .collect();
             let (arrays, errors) = parse(&format!(
@@ -306,10 +245,9 @@ mod tests {
                 is_active: true,
                 is_read_only: false,
                 level: Some(level),
-                members,
+                members: members.into_iter().map(|(name, ..)| name).collect(),
                 chunk_bytes: Some(chunk_kib * 1024),
                 raid_disks: Some(disks),
-                working_disks: Some(disks),
                 sync_action: None,
             }]);
         }

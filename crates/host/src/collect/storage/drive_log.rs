@@ -52,6 +52,13 @@ struct Missing {
     needs: Option<String>,
 }
 
+impl Missing {
+    fn new(why: String, needs: Option<&str>) -> Self {
+        let needs = needs.map(str::to_owned);
+        Self { why, needs }
+    }
+}
+
 struct DriveQueries<'r, 's> {
     reader: &'r Reader<'s>,
     timeouts: usize,
@@ -99,10 +106,8 @@ impl DriveQueries<'_, '_> {
     fn ask(&mut self, tool: DriveTool, drive: &str) -> (Known<u64>, Known<MediaWrites>) {
         let words = tool.words();
         let counts = if self.timeouts >= TIMEOUTS_MAX {
-            Err(Missing {
-                why: format!("{words} {drive}: not asked, since others did not answer"),
-                needs: None,
-            })
+            let why = format!("{words} {drive}: not asked, since others did not answer");
+            Err(Missing::new(why, None))
         } else {
             let command = Command::DriveLog {
                 tool,
@@ -125,36 +130,31 @@ impl DriveQueries<'_, '_> {
     fn missing(&mut self, tool: DriveTool, drive: &str, unread: &Unread) -> Missing {
         let (words, package) = (tool.words(), tool.package());
         match unread {
-            Unread::NotFound if self.reader.is_whole() => Missing {
-                why: format!("{words}: not installed"),
-                needs: Some(package.to_owned()),
-            },
-            Unread::NotFound | Unread::NotRecorded => Missing {
-                why: format!("no answer of {words} {drive} was recorded"),
-                needs: Some(format!("a bundle collected by root, with {package}")),
-            },
-            Unread::Denied => Missing {
-                why: format!("{words} {drive}: not asked, only root may"),
-                needs: Some("root".to_owned()),
-            },
+            Unread::NotFound if self.reader.is_whole() => {
+                Missing::new(format!("{words}: not installed"), Some(package))
+            }
+            Unread::NotFound | Unread::NotRecorded => {
+                let why = format!("no answer of {words} {drive} was recorded");
+                let needs = format!("a bundle collected by root, with {package}");
+                Missing::new(why, Some(needs.as_str()))
+            }
+            Unread::Denied => {
+                let why = format!("{words} {drive}: not asked, only root may");
+                Missing::new(why, Some("root"))
+            }
             // nvme-cli exits with the same status whatever the drive answered.
             Unread::Failed(status)
                 if tool == DriveTool::NvmeOcp && status.starts_with("exit status") =>
             {
-                Missing {
-                    why: format!(
-                        "{words} {drive}: {status}, as where a drive does not have this log or nvme-cli \
-                         does not know it"
-                    ),
-                    needs: None,
-                }
+                let why = format!(
+                    "{words} {drive}: {status}, as where a drive does not have this log or nvme-cli \
+                     does not know it"
+                );
+                Missing::new(why, None)
             }
             _ => {
                 self.timeouts += usize::from(matches!(unread, Unread::Timeout(_)));
-                Missing {
-                    why: format!("{words} {drive}: {unread}"),
-                    needs: None,
-                }
+                Missing::new(format!("{words} {drive}: {unread}"), None)
             }
         }
     }
@@ -175,10 +175,7 @@ fn known<T>(
             let text = format!("{shown}, written {whose} since it was new");
             Ok((value, Evidence::new(source, text)))
         }
-        Err(why) => Err(Missing {
-            why: format!("{words} {drive}: {why}"),
-            needs: None,
-        }),
+        Err(why) => Err(Missing::new(format!("{words} {drive}: {why}"), None)),
     }
 }
 

@@ -159,7 +159,7 @@ fn add_mdstat(reader: &Reader<'_>, host: &mut Host) {
             continue;
         };
         if device.below.is_empty() {
-            device.below = array.members.iter().map(|m| m.name.clone()).collect();
+            device.below.clone_from(&array.members);
             device.below.sort();
         }
         let DeviceKind::Md {
@@ -250,14 +250,9 @@ fn lvm_issue_discards(reader: &Reader<'_>, host: &mut Host) -> Option<bool> {
     };
     let local = config(lvm_conf::LOCAL_PATH);
     let main = config(lvm_conf::PATH);
-    // A value that is not a boolean overrides the other file and means the default, as in LVM.
-    let key = |config: &lvm_conf::Config| {
-        config.get(lvm_conf::ISSUE_DISCARDS)?;
-        Some(config.boolean(lvm_conf::ISSUE_DISCARDS).unwrap_or(false))
-    };
     let (local, main) = (local.ok()?, main.ok()?);
-    let own = local.as_ref().and_then(key);
-    own.or_else(|| main.map(|main| key(&main).unwrap_or(false)))
+    let own = local.and_then(|local| local.issue_discards());
+    own.or_else(|| main.map(|main| main.issue_discards().unwrap_or(false)))
 }
 
 #[cfg(test)]
