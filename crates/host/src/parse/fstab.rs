@@ -26,56 +26,55 @@ pub(crate) fn entries(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
 /// Parses the entries of an fstab, swap included; also returns the malformed lines. Options may be
 /// missing, as in libmount.
 pub fn parse(text: &str) -> (Vec<FstabEntry>, Vec<InputError>) {
-    let mut found = Vec::new();
-    let mut errors = Vec::new();
-    for (line, fields) in entries(text) {
-        let [spec, mount_point, fs_type, rest @ ..] = fields.as_slice() else {
-            let error = InputError::new(
-                PATH,
-                "`DEVICE MOUNTPOINT TYPE [OPTIONS [DUMP [PASS]]]`",
-                &fields.join(" "),
-            );
-            note(&mut errors, error.at_line(line));
-            continue;
+    let expected = "`DEVICE MOUNTPOINT TYPE [OPTIONS [DUMP [PASS]]]`";
+    parsed(text, PATH, expected, |line, fields| {
+        let [spec, mount_point, fs_type, rest @ ..] = fields else {
+            return None;
         };
-        found.push(FstabEntry {
-            line: line_number(line),
+        Some(FstabEntry {
+            line,
             spec: unescape_text(spec),
             mount_point: unescape_text(mount_point),
             fs_type: unescape_text(fs_type),
             options: options(rest.first()),
-        });
-    }
-    (found, errors)
+        })
+    })
 }
 
 /// Parses the entries of a crypttab, without key files; also returns the malformed lines. Key file
 /// and options may be missing.
 pub fn parse_crypttab(text: &str) -> (Vec<Crypttab>, Vec<InputError>) {
-    let mut found = Vec::new();
-    let mut errors = Vec::new();
-    for (line, fields) in entries(text) {
-        let [name, device, rest @ ..] = fields.as_slice() else {
-            let error = InputError::new(
-                CRYPTTAB_PATH,
-                "`NAME DEVICE [KEYFILE [OPTIONS]]`",
-                &fields.join(" "),
-            );
-            note(&mut errors, error.at_line(line));
-            continue;
+    let expected = "`NAME DEVICE [KEYFILE [OPTIONS]]`";
+    parsed(text, CRYPTTAB_PATH, expected, |line, fields| {
+        let [name, device, rest @ ..] = fields else {
+            return None;
         };
-        found.push(Crypttab {
-            line: line_number(line),
+        Some(Crypttab {
+            line,
             name: unescape_text(name),
             device: unescape_text(device),
             options: options(rest.get(1)),
-        });
-    }
-    (found, errors)
+        })
+    })
 }
 
-fn line_number(line: usize) -> u64 {
-    u64::try_from(line).unwrap_or(u64::MAX)
+fn parsed<T>(
+    text: &str,
+    path: &str,
+    expected: &str,
+    entry: impl Fn(u64, &[&str]) -> Option<T>,
+) -> (Vec<T>, Vec<InputError>) {
+    let mut found = Vec::new();
+    let mut errors = Vec::new();
+    for (line, fields) in entries(text) {
+        if let Some(entry) = entry(u64::try_from(line).unwrap_or(u64::MAX), &fields) {
+            found.push(entry);
+        } else {
+            let error = InputError::new(path, expected, &fields.join(" "));
+            note(&mut errors, error.at_line(line));
+        }
+    }
+    (found, errors)
 }
 
 fn options(field: Option<&&str>) -> Vec<String> {

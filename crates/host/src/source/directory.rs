@@ -1,7 +1,7 @@
 use super::live::{not_regular, read_bounded};
 use super::log_file::read_end_bounded;
 use super::resolve::{Entry, Found, LastLink, Tree, resolve};
-use super::{End, Kind, LIST_NAMES_MAX, Source, Stat, too_many_names};
+use super::{End, Kind, Source, Stat, sorted};
 use crate::command::Command;
 use crate::unread::Unread;
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat};
@@ -173,20 +173,13 @@ impl Source for Directory {
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(&node.fd, ".", flags, Mode::empty()).map_err(failed)?;
-        let mut names = Vec::new();
-        for entry in Dir::new(fd).map_err(failed)? {
+        let names = Dir::new(fd).map_err(failed)?.map(|entry| {
             let entry = entry.map_err(failed)?;
-            let name = entry.file_name().to_string_lossy();
-            if name == "." || name == ".." {
-                continue;
-            }
-            if names.len() == LIST_NAMES_MAX {
-                return Err(too_many_names());
-            }
-            names.push(name.into_owned());
-        }
-        names.sort_unstable();
-        Ok(names)
+            Ok(entry.file_name().to_string_lossy().into_owned())
+        });
+        let is_self_or_parent =
+            |name: &Result<String, Unread>| matches!(name.as_deref(), Ok("." | ".."));
+        sorted(names.filter(|name| !is_self_or_parent(name)))
     }
 
     fn link(&self, path: &str) -> Result<String, Unread> {

@@ -1,8 +1,6 @@
 use super::log_file::read_end_bounded;
 use super::resolve::LastLink;
-use super::{
-    End, Kind, LIST_NAMES_MAX, Source, Stat, dm_ioctl, drive_log, journal, process, too_many_names,
-};
+use super::{End, Kind, Source, Stat, dm_ioctl, drive_log, journal, process, sorted};
 use crate::command::Command;
 use crate::parse::systemctl::PROPERTIES;
 use crate::unread::Unread;
@@ -145,17 +143,12 @@ impl Source for Live {
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
-        let mut names = Vec::new();
         let path = self.absolute(path, LastLink::Follow)?;
-        for entry in std::fs::read_dir(path).map_err(|e| Unread::from(&e))? {
+        let entries = std::fs::read_dir(path).map_err(|e| Unread::from(&e))?;
+        sorted(entries.map(|entry| {
             let entry = entry.map_err(|e| Unread::from(&e))?;
-            if names.len() == LIST_NAMES_MAX {
-                return Err(too_many_names());
-            }
-            names.push(entry.file_name().to_string_lossy().into_owned());
-        }
-        names.sort_unstable();
-        Ok(names)
+            Ok(entry.file_name().to_string_lossy().into_owned())
+        }))
     }
 
     fn link(&self, path: &str) -> Result<String, Unread> {

@@ -37,9 +37,15 @@ use serde::{Deserialize, Serialize};
 /// More names than any directory has that is listed here: /proc on a large host has some 10,000.
 const LIST_NAMES_MAX: usize = 100_000;
 
-/// The error for a directory with more than [`LIST_NAMES_MAX`] names.
-fn too_many_names() -> Unread {
-    Unread::Failed(format!("more than {LIST_NAMES_MAX} names"))
+/// Returns the names in a directory, sorted.
+fn sorted(names: impl Iterator<Item = Result<String, Unread>>) -> Result<Vec<String>, Unread> {
+    let names: Result<Vec<String>, Unread> = names.take(LIST_NAMES_MAX + 1).collect();
+    let mut names = names?;
+    if names.len() > LIST_NAMES_MAX {
+        return Err(Unread::Failed(format!("more than {LIST_NAMES_MAX} names")));
+    }
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// A host's files, and the few commands whose output is in no file.

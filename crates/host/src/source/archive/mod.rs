@@ -61,7 +61,10 @@ pub(super) fn walk_stream(
     read.map_err(BundleError::damaged)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
         let limit = format!("{most} bytes");
-        return Err(BundleError::too_large("a zip that is no regular file", limit));
+        return Err(BundleError::too_large(
+            "a zip that is no regular file",
+            limit,
+        ));
     }
     zip::walk(std::io::Cursor::new(bytes), limits, wanted, take)
 }

@@ -7,7 +7,7 @@ use crate::source::memory::Memory;
 use crate::source::{Source, Stat};
 use crate::unread::Unread;
 use linux::regular_file;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
@@ -31,7 +31,7 @@ enum Files {
     Archive(Archive),
     Directory {
         root: Directory,
-        /// The bundle's own directory, for `cmd/` and `http/`.
+        /// The bundle's own directory, for `cmd/`.
         all: Directory,
         limits: Limits,
     },
@@ -51,7 +51,6 @@ impl Files {
 struct Archive {
     root: Memory,
     commands: BTreeMap<String, Vec<u8>>,
-    http: BTreeMap<String, Vec<u8>>,
 }
 
 /// Opens data collected from a host. A file is the archive of a bundle, or a support archive; a
@@ -143,18 +142,6 @@ fn is_bundle_directory(path: &Path) -> bool {
 }
 
 impl Bundle {
-    /// Opens an archive, or a directory with the same layout.
-    ///
-    /// # Errors
-    /// If it cannot be opened or is rejected.
-    pub fn open(path: &Path, limits: &Limits) -> Result<Self, BundleError> {
-        let meta = std::fs::metadata(path).map_err(|error| BundleError::unreadable(path, error))?;
-        if meta.is_dir() {
-            return Self::open_directory(path, limits);
-        }
-        Loader::load_file(path, &meta, limits)?.into_bundle()
-    }
-
     /// Reads an archive from a stream, like [`read_bytes`].
     ///
     /// # Errors
@@ -203,20 +190,6 @@ impl Bundle {
         self.manifest.as_ref()
     }
 
-    /// Returns the response stored in `http/NAME.json`.
-    ///
-    /// # Errors
-    /// If there is none.
-    pub fn http(&self, name: &str) -> Result<Vec<u8>, Unread> {
-        let outcome = match &self.files {
-            Files::Archive(archive) => archive.http.get(name).cloned().ok_or(Unread::NotFound),
-            Files::Directory { all, limits, .. } => {
-                read_beside(all, "http", &format!("{name}.json"), limits)
-            }
-        };
-        outcome.map_err(|unread| self.absent(unread))
-    }
-
     fn is_complete(&self) -> bool {
         self.manifest
             .as_ref()
@@ -249,19 +222,6 @@ impl Bundle {
     }
 }
 
-/// Reads a file of a bundle directory that is next to `root/`.
-fn read_beside(
-    all: &Directory,
-    directory: &str,
-    name: &str,
-    limits: &Limits,
-) -> Result<Vec<u8>, Unread> {
-    if name.contains('/') {
-        return Err(Unread::NotFound);
-    }
-    all.read(&format!("{directory}/{name}"), entry_bytes_max(limits))
-}
-
 fn entry_bytes_max(limits: &Limits) -> usize {
     usize::try_from(limits.entry_bytes_max).unwrap_or(usize::MAX)
 }
@@ -288,6 +248,8 @@ struct Loader<'l> {
     root_seen: bool,
     /// What belongs to no bundle, and may be of a support archive.
     other: Memory,
+    /// Names in `http/`, where nothing is read.
+    http: BTreeSet<String>,
     ignored: u64,
     first_ignored: Option<String>,
 }
@@ -300,6 +262,7 @@ impl<'l> Loader<'l> {
             archive: Archive::default(),
             root_seen: false,
             other: Memory::default(),
+            http: BTreeSet::new(),
             ignored: 0,
             first_ignored: None,
         }
@@ -430,12 +393,14 @@ impl<'l> Loader<'l> {
                 }
                 self.manifest = Some(parse_manifest(&bytes, self.limits)?);
             }
-            (place @ (Place::Command(name) | Place::Http(name)), EntryKind::File(bytes)) => {
-                let answers = match place {
-                    Place::Command(_) => &mut self.archive.commands,
-                    _ => &mut self.archive.http,
-                };
-                if answers.insert(name.to_owned(), bytes).is_some() {
+            (Place::Command(name), EntryKind::File(bytes)) => {
+                let before = self.archive.commands.insert(name.to_owned(), bytes);
+                if before.is_some() {
+                    return refuse(twice);
+                }
+            }
+            (Place::Http(name), EntryKind::File(_)) => {
+                if !self.http.insert(name.to_owned()) {
                     return refuse(twice);
                 }
             }
@@ -449,7 +414,7 @@ fn count(tree: &Memory) -> u64 {
 }
 
 /// The part of the layout that an entry belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum Place<'p> {
     /// The top-level directory, `cmd` or `http`.
     Top,
@@ -603,7 +568,10 @@ impl Source for Bundle {
                     .get(name.as_ref())
                     .cloned()
                     .ok_or(Unread::NotFound),
-                Files::Directory { all, limits, .. } => read_beside(all, "cmd", &name, limits),
+                Files::Directory { .. } if name.contains('/') => Err(Unread::NotFound),
+                Files::Directory { all, limits, .. } => {
+                    all.read(&format!("cmd/{name}"), entry_bytes_max(limits))
+                }
             },
         )
     }

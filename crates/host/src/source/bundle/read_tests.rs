@@ -115,7 +115,6 @@ fn the_format_is_detected_and_all_formats_are_equivalent() {
             bundle.command(&Command::DmTable),
             Ok(b"c0: 0 8 crypt".to_vec())
         );
-        assert_eq!(bundle.http("nodes"), Ok(b"{}".to_vec()));
     }
 }
 
@@ -135,7 +134,6 @@ fn a_complete_recording_knows_what_was_not_queried() {
     assert_eq!(bundle.list("etc"), Err(Unread::NotRecorded));
     assert_eq!(bundle.stat("etc"), Err(Unread::NotRecorded));
     assert_eq!(bundle.link("etc/fstab"), Err(Unread::NotRecorded));
-    assert_eq!(bundle.http("other"), Err(Unread::NotRecorded));
     let systemctl = Command::SystemctlShow { units: Vec::new() };
     assert_eq!(bundle.command(&systemctl), Err(Unread::NotRecorded));
 }
@@ -634,7 +632,6 @@ fn answers(bundle: &Bundle) -> impl PartialEq + std::fmt::Debug + use<> {
         bundle.read("etc/fstab", 99),
         bundle.list("sys/block"),
         bundle.command(&Command::DmTable),
-        bundle.http("nodes"),
     )
 }
 
