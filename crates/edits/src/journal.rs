@@ -348,7 +348,7 @@ impl Recorded {
         let now = now?.file().filter(|_| !self.lines.is_empty())?;
         let mut lines = self.lines.iter().rev();
         let without = lines.try_fold(now.bytes.to_vec(), |bytes, line| line.put_back(&bytes));
-        Some(now.with_bytes(without.ok()?))
+        Some(now.with_bytes(without?))
     }
 
     /// Returns what its path is found to be.

@@ -15,6 +15,6 @@ pub use change::{Change, ChangeError, apply};
 pub use diff::diff;
 pub use entry::{Bytes, Contents, Entry};
 pub use journal::{Found, Journal, JournalError, Recorded};
-pub use lines::{LineError, Replaced};
+pub use lines::Replaced;
 pub use planned::{PlanError, Planned, planned};
 pub use root::Root;

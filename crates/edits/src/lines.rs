@@ -1,7 +1,6 @@
 //! Changes of one line of a file, which can be taken back although other lines were changed since.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 /// A line that was replaced or added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,30 +11,14 @@ pub struct Replaced {
     pub after: String,
 }
 
-/// Why a line was not put back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum LineError {
-    /// There is no such line.
-    #[error("the line is not there any more")]
-    Missing,
-    /// There are several.
-    #[error("the line is there {0} times")]
-    Several(usize),
-}
-
 impl Replaced {
-    /// Puts the line back as it was. Line ends stay as they are.
-    ///
-    /// # Errors
-    /// If there is not exactly one such line.
-    pub fn put_back(&self, text: &[u8]) -> Result<Vec<u8>, LineError> {
+    /// Puts the line back as it was. Line ends stay as they are. `None` if there is not exactly one such line.
+    pub fn put_back(&self, text: &[u8]) -> Option<Vec<u8>> {
         let lines = || text.split_inclusive(|&byte| byte == b'\n');
         let is_ours =
             |line: &&[u8]| line.strip_suffix(b"\n").unwrap_or(line) == self.after.as_bytes();
-        match lines().filter(is_ours).count() {
-            0 => return Err(LineError::Missing),
-            1 => {}
-            several => return Err(LineError::Several(several)),
+        if lines().filter(is_ours).count() != 1 {
+            return None;
         }
         let put_back = lines().flat_map(|line| {
             if !is_ours(&line) {
@@ -49,7 +32,7 @@ impl Replaced {
             let before = self.before.as_ref();
             before.map_or_else(Vec::new, |before| [before.as_bytes(), end].concat())
         });
-        Ok(put_back.collect())
+        Some(put_back.collect())
     }
 }
 
@@ -70,7 +53,7 @@ mod tests {
         assert_eq!(put_back("a\nb\na b", Some("c"), "a b").unwrap(), "a\nb\nc");
         assert_eq!(put_back("#a\nb\n", Some("a"), "#a").unwrap(), "a\nb\n");
         assert_eq!(put_back("a\nb\nc\n", None, "b").unwrap(), "a\nc\n");
-        assert_eq!(put_back("a\nb\n", None, "c"), Err(LineError::Missing));
-        assert_eq!(put_back("a\na\n", None, "a"), Err(LineError::Several(2)));
+        assert_eq!(put_back("a\nb\n", None, "c"), None);
+        assert_eq!(put_back("a\na\n", None, "a"), None);
     }
 }

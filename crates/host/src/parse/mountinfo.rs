@@ -208,10 +208,7 @@ mod tests {
                 fs_type: "xfs".to_owned(),
                 source: names[2].clone(),
                 options: options.into_iter().collect(),
-                usage: None,
-                geometry: None,
-                read_ahead_bytes: None,
-                fstab_line: None,
+                ..Mount::default()
             }
         }
     }

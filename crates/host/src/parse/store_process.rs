@@ -317,7 +317,12 @@ pub(crate) fn keep_arguments(arguments: &[String]) -> Vec<String> {
     let mut kept = vec![program.to_owned()];
     match role {
         Role::Java(role) => keep_java(role, arguments, &mut kept),
-        Role::Mongod => keep_options(arguments, &MONGOD_OPTIONS, &MONGOD_SWITCHES, &mut kept),
+        Role::Mongod => {
+            let options = MONGOD_OPTIONS.iter().map(|(option, _)| *option);
+            let options: Vec<&str> = options.chain(["--config", "-f"]).collect();
+            let switches = MONGOD_SWITCHES.map(|(switch, ..)| switch);
+            keep_options(arguments, &options, &switches, &mut kept);
+        }
         Role::Other(name) => keep_other(name, arguments, &mut kept),
     }
     kept
@@ -376,25 +381,36 @@ fn keep_java(role: JavaRole, arguments: &[String], kept: &mut Vec<String>) {
     }
 }
 
-/// mongod options with a value.
-const MONGOD_OPTIONS: [&str; 7] = [
-    "--dbpath",
-    "--config",
-    "-f",
-    "--storageEngine",
-    "--wiredTigerCollectionBlockCompressor",
-    "--wiredTigerJournalCompressor",
-    "--wiredTigerCacheSizeGB",
+/// mongod's command-line options with a value, and the corresponding settings.
+pub(crate) const MONGOD_OPTIONS: [(&str, &str); 5] = [
+    ("--storageEngine", "storage.engine"),
+    (
+        "--wiredTigerCollectionBlockCompressor",
+        "storage.wiredTiger.collectionConfig.blockCompressor",
+    ),
+    (
+        "--wiredTigerJournalCompressor",
+        "storage.wiredTiger.engineConfig.journalCompressor",
+    ),
+    (
+        "--wiredTigerCacheSizeGB",
+        "storage.wiredTiger.engineConfig.cacheSizeGB",
+    ),
+    ("--dbpath", "storage.dbPath"),
 ];
 
-/// mongod options without a value.
-const MONGOD_SWITCHES: [&str; 6] = [
-    "--directoryperdb",
-    "--wiredTigerDirectoryForIndexes",
-    "--journal",
-    "--nojournal",
-    "--configsvr",
-    "--fork",
+/// mongod's command-line switches, the corresponding settings, and their values.
+pub(crate) const MONGOD_SWITCHES: [(&str, &str, &str); 6] = [
+    ("--directoryperdb", "storage.directoryPerDB", "true"),
+    (
+        "--wiredTigerDirectoryForIndexes",
+        "storage.wiredTiger.engineConfig.directoryForIndexes",
+        "true",
+    ),
+    ("--journal", "storage.journal.enabled", "true"),
+    ("--nojournal", "storage.journal.enabled", "false"),
+    ("--configsvr", "sharding.clusterRole", "configsvr"),
+    ("--fork", "processManagement.fork", "true"),
 ];
 
 /// Returns the options that specify the data directory of the other stores.

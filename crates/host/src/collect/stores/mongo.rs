@@ -5,7 +5,7 @@ use super::elastic::absolute;
 use super::found::{Found, Paths};
 use super::version;
 use crate::collect::view::View;
-use crate::parse::store_process::Process;
+use crate::parse::store_process::{MONGOD_OPTIONS, MONGOD_SWITCHES, Process};
 use crate::parse::{store_config, store_settings as settings};
 use crate::source::Reader;
 use crate::unread::Unread;
@@ -24,38 +24,6 @@ const PACKAGES: [&str; 5] = [
     "percona-server-mongodb-server",
 ];
 
-/// Command-line options and the corresponding settings.
-const OPTIONS: [(&str, &str); 5] = [
-    ("--storageEngine", "storage.engine"),
-    (
-        "--wiredTigerCollectionBlockCompressor",
-        "storage.wiredTiger.collectionConfig.blockCompressor",
-    ),
-    (
-        "--wiredTigerJournalCompressor",
-        "storage.wiredTiger.engineConfig.journalCompressor",
-    ),
-    (
-        "--wiredTigerCacheSizeGB",
-        "storage.wiredTiger.engineConfig.cacheSizeGB",
-    ),
-    ("--dbpath", "storage.dbPath"),
-];
-
-/// Command-line switches, the corresponding settings, and their values.
-const SWITCHES: [(&str, &str, &str); 6] = [
-    ("--directoryperdb", "storage.directoryPerDB", "true"),
-    (
-        "--wiredTigerDirectoryForIndexes",
-        "storage.wiredTiger.engineConfig.directoryForIndexes",
-        "true",
-    ),
-    ("--journal", "storage.journal.enabled", "true"),
-    ("--nojournal", "storage.journal.enabled", "false"),
-    ("--configsvr", "sharding.clusterRole", "configsvr"),
-    ("--fork", "processManagement.fork", "true"),
-];
-
 /// Returns a running mongod.
 pub(crate) fn running(
     reader: &Reader<'_>,
@@ -63,12 +31,12 @@ pub(crate) fn running(
     process: &Process,
     skipped: &mut Vec<Skipped>,
 ) -> Found {
-    let mut given: Vec<(String, String)> = SWITCHES
+    let mut given: Vec<(String, String)> = MONGOD_SWITCHES
         .iter()
         .filter(|(switch, _, _)| process.has_switch(switch))
         .map(|(_, key, value)| ((*key).to_owned(), (*value).to_owned()))
         .collect();
-    given.extend(OPTIONS.iter().filter_map(|(option, key)| {
+    given.extend(MONGOD_OPTIONS.iter().filter_map(|(option, key)| {
         Some(((*key).to_owned(), process.option(&[option])?.to_owned()))
     }));
     let forked_by_option = store_config::value(&given, "processManagement.fork") == Some("true");
