@@ -105,24 +105,23 @@ impl LoopDevice {
         let descriptor = usize::try_from(backing.as_raw_fd()).map_err(|_| Errno::BADF)?;
         // SAFETY: the request takes a descriptor, by value.
         unsafe { ioctl(&self.file, IntegerSetter::<SET_FD>::new_usize(descriptor)) }?;
-        let configured = self.status().and_then(|mut info| {
-            info.flags |= AUTOCLEAR;
-            // SAFETY: the opcode matches the layout of the struct that the kernel reads.
-            unsafe { ioctl(&self.file, Setter::<SET_STATUS64, LoopInfo>::new(info)) }
-        });
-        if let Err(error) = configured {
+        let configured = self.configure();
+        if configured.is_err() {
             let _ = self.clear();
-            return Err(error);
         }
+        configured
+    }
+
+    fn configure(&self) -> Result<(), Errno> {
+        let mut info = self.status()?;
+        info.flags |= AUTOCLEAR;
+        // SAFETY: the opcode matches the layout of the struct that the kernel reads.
+        unsafe { ioctl(&self.file, Setter::<SET_STATUS64, LoopInfo>::new(info)) }?;
         // SAFETY: the request takes a number, by value.
-        let direct = unsafe { ioctl(&self.file, IntegerSetter::<SET_DIRECT_IO>::new_usize(1)) };
-        // Before kernel 4.10, and on filesystems without direct I/O.
-        match direct {
-            Err(Errno::INVAL | Errno::NOTTY) | Ok(()) => Ok(()),
-            Err(error) => {
-                let _ = self.clear();
-                Err(error)
-            }
+        match unsafe { ioctl(&self.file, IntegerSetter::<SET_DIRECT_IO>::new_usize(1)) } {
+            // Before kernel 4.10, and on filesystems without direct I/O.
+            Err(Errno::INVAL | Errno::NOTTY) => Ok(()),
+            set => set,
         }
     }
 

@@ -371,16 +371,14 @@ impl Timer<'_, '_, '_> {
 
     /// Whether the service runs at idle I/O priority.
     fn has_idle_io(&self) -> bool {
-        let value = |key, property| {
+        let value = |key| {
             self.service_file
                 .and_then(|file| file.value("Service", key))
-                .or_else(|| self.service_state?.get(property))
+                .or_else(|| self.service_state?.get(key))
         };
-        matches!(
-            value("IOSchedulingClass", "IOSchedulingClass"),
-            Some("idle" | "3")
-        ) || value("CPUSchedulingPolicy", "CPUSchedulingPolicy") == Some("idle")
-            || value("Nice", "Nice")
+        matches!(value("IOSchedulingClass"), Some("idle" | "3"))
+            || value("CPUSchedulingPolicy") == Some("idle")
+            || value("Nice")
                 .and_then(|nice| nice.parse::<i32>().ok())
                 .is_some_and(|nice| nice > 0)
     }

@@ -60,11 +60,7 @@ impl<'w> Condition<'w> {
             Item::Word(word) => clock::asks(word, self.scope),
             Item::Operator(_) => false,
         });
-        if asks {
-            Truth::unclear()
-        } else {
-            Truth::Unknown
-        }
+        Truth::not_understood(asks)
     }
 
     fn text_at(&self, offset: usize) -> Option<String> {
@@ -134,11 +130,7 @@ impl<'w> Condition<'w> {
         }
         let asks = word(0).is_some_and(|word| clock::asks(word, self.scope));
         self.at += usize::from(self.at < self.items.len());
-        if asks {
-            Truth::unclear()
-        } else {
-            Truth::Unknown
-        }
+        Truth::not_understood(asks)
     }
 
     /// Compares two words; `None` if that is no comparison.

@@ -394,11 +394,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             self.command(&mut flow.clone());
         }
         // `date +%d | grep -q ^0`.
-        if is_date {
-            Truth::unclear()
-        } else {
-            Truth::Unknown
-        }
+        Truth::not_understood(is_date)
     }
 
     fn command(&mut self, flow: &mut Flow) -> Truth {
@@ -600,10 +596,10 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
                     let words = &words[run.word + 1..];
                     match clock::sum_of_expr(words, &self.scope) {
                         Some(sum) if sum.has_date() => Truth::Timed(ClockCondition::Nonzero(sum)),
-                        _ if words.iter().any(|word| clock::asks(word, &self.scope)) => {
-                            Truth::unclear()
+                        _ => {
+                            let mut words = words.iter();
+                            Truth::not_understood(words.any(|word| clock::asks(word, &self.scope)))
                         }
-                        _ => Truth::Unknown,
                     }
                 }
                 _ => Truth::Unknown,

@@ -21,6 +21,15 @@ impl Truth {
         Self::Timed(ClockCondition::Unknown)
     }
 
+    /// A condition that is not understood.
+    pub fn not_understood(asks_clock: bool) -> Self {
+        if asks_clock {
+            Self::unclear()
+        } else {
+            Self::Unknown
+        }
+    }
+
     pub fn not(self) -> Self {
         match self {
             Self::True(why) => Self::False(why),
