@@ -20,3 +20,15 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
         .or_else(|| platform::keep(path, bytes))
         .map(Ok)
 }
+
+/// Returns what is kept of a file, and that this is kept as it is.
+#[cfg(test)]
+fn kept(path: &str, text: &str) -> String {
+    let bytes = keep(path, text.as_bytes()).unwrap().unwrap();
+    assert_eq!(
+        keep(path, &bytes),
+        Some(Ok(bytes.clone())),
+        "{path}: not stable"
+    );
+    String::from_utf8(bytes).unwrap()
+}

@@ -79,7 +79,6 @@ pub(super) fn run_to_end(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linux::child::isolated;
 
     const LONG: Duration = Duration::from_secs(20);
 

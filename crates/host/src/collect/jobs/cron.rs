@@ -9,8 +9,7 @@ use crate::source::Kind;
 use facts::host::{Guard, Host, Job, Trigger};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use std::collections::BTreeMap;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// Directories of scripts that run-parts runs on all common distributions.
 const DIRECTORIES: &[&str] = &[

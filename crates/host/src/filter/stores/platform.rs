@@ -93,17 +93,8 @@ pub(super) fn keep_lines(bytes: &[u8], starts: &[&str]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kept;
     use super::*;
-
-    fn kept(path: &str, text: &str) -> String {
-        let bytes = keep(path, text.as_bytes()).unwrap();
-        assert_eq!(
-            keep(path, &bytes).as_ref(),
-            Some(&bytes),
-            "{path}: not stable"
-        );
-        String::from_utf8(bytes).unwrap()
-    }
 
     #[test]
     fn machines_are_not_named() {

@@ -56,17 +56,8 @@ fn keep_mountinfo(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kept;
     use super::*;
-
-    fn kept(path: &str, text: &str) -> String {
-        let bytes = keep(path, text.as_bytes()).unwrap();
-        assert_eq!(
-            keep(path, &bytes).as_ref(),
-            Some(&bytes),
-            "{path}: not stable"
-        );
-        String::from_utf8(bytes).unwrap()
-    }
 
     #[test]
     fn nothing_is_kept_of_other_processes() {
