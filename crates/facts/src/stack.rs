@@ -170,13 +170,9 @@ mod tests {
             name: None,
             uuid: None,
             targets: Some(vec![DmTarget {
-                start_sectors: 0,
-                len_sectors: 8,
                 target_type: "cache".to_owned(),
                 devices: vec![number(4), number(4), number(5)],
-                options: Vec::new(),
-                chunk_bytes: None,
-                stripes: None,
+                ..DmTarget::default()
             }]),
         };
         let host = host(vec![

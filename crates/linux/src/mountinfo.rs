@@ -16,8 +16,6 @@ pub const FORM: &str =
 pub struct MountLine<'l> {
     /// Mount id.
     pub id: u64,
-    /// Id of the parent mount.
-    pub parent_id: u64,
     /// `st_dev` of files on it.
     pub device_number: DeviceNumber,
     /// The directory of the filesystem that forms the root of the mount.
@@ -41,7 +39,8 @@ impl<'l> MountLine<'l> {
         // escaped.
         let mut fields = line.split(|&byte| byte == b' ');
         let id = number(fields.next()?)?;
-        let parent_id = number(fields.next()?)?;
+        // The parent's id.
+        number(fields.next()?)?;
         let device_number = device_number::parse(std::str::from_utf8(fields.next()?).ok()?)?;
         let root = unescape(fields.next()?);
         let mount_point = fields.next().filter(|path| path.starts_with(b"/"))?;
@@ -51,7 +50,6 @@ impl<'l> MountLine<'l> {
         let fs_type = fields.next().filter(|name| !name.is_empty())?;
         Some(Self {
             id,
-            parent_id,
             device_number,
             root,
             mount_point: unescape(mount_point),
@@ -88,7 +86,6 @@ mod tests {
         let mount = MountLine::parse(line).unwrap();
         let expected = MountLine {
             id: 36,
-            parent_id: 35,
             device_number: DeviceNumber {
                 major: 98,
                 minor: 0,

@@ -204,7 +204,7 @@ pub enum DeviceKind {
 }
 
 /// One line of a device-mapper table. Fields that hold a key are not kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DmTarget {
     /// First 512-byte sector.
     pub start_sectors: u64,

@@ -212,10 +212,7 @@ impl<'t> Target<'t> {
             start_sectors: self.start_sectors,
             len_sectors: self.len_sectors,
             target_type: self.kind.to_owned(),
-            devices: Vec::new(),
-            options: Vec::new(),
-            chunk_bytes: None,
-            stripes: None,
+            ..DmTarget::default()
         };
         for argument in &self.arguments {
             match argument {

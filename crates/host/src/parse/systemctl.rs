@@ -68,7 +68,7 @@ pub fn parse(text: &str) -> Vec<UnitState> {
     units
 }
 
-pub(crate) fn is_property_name(name: &str) -> bool {
+fn is_property_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
