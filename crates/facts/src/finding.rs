@@ -124,3 +124,10 @@ pub struct Finding {
     /// Ways to fix it, the recommended one first.
     pub remedy: Vec<Remedy>,
 }
+
+impl Finding {
+    /// Adds evidence from a source and a value.
+    pub fn add_evidence(&mut self, source: impl Into<String>, value: impl std::fmt::Display) {
+        self.evidence.push(Evidence::new(source, value));
+    }
+}

@@ -18,7 +18,7 @@ use crate::shell::{self, printable};
 use facts::cluster::{
     ClusterNode, ClusterSettings, Flavour, IndexSettings, ServerVersion, SettingOrigin,
 };
-use facts::{Evidence, Finding, Severity, Skipped};
+use facts::{Evidence, Finding, Severity};
 
 impl<'a> ClusterContext<'a> {
     /// Returns the server name and version: `Elasticsearch 7.4.0`.
@@ -103,11 +103,11 @@ impl<'a> ClusterContext<'a> {
     ) -> Option<T> {
         if fact.is_none() {
             let needs = format!("an answer to GET {path}");
-            out.skipped.push(Skipped::new(
+            out.skip(
                 rule.id,
                 format!("the cluster did not tell {what}"),
                 Some(&needs),
-            ));
+            );
         }
         fact
     }

@@ -12,6 +12,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Records that a rule, or a part of one, could not be evaluated; see [`Skipped::new`].
+    pub(crate) fn skip(
+        &mut self,
+        what: impl Into<String>,
+        why: impl Into<String>,
+        needs: Option<&str>,
+    ) {
+        self.skipped.push(Skipped::new(what, why, needs));
+    }
+
     /// Names the host of all findings and skipped rules.
     pub(crate) fn set_host(&mut self, name: &str) {
         for finding in &mut self.findings {

@@ -54,7 +54,7 @@ use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use facts::cluster::ShardCounts;
-use facts::{Evidence, Remedy, Severity, Skipped};
+use facts::{Remedy, Severity};
 use shards::cost::{IndexShape, OperationCost};
 use shards::profile::{Profile, V6_8, V7_6, V7_17};
 
@@ -90,7 +90,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
             "what a reroute of {} costs was not measured (6.8 to 7.17 were)",
             cx.server()
         );
-        out.skipped.push(Skipped::new(RULE.id, why, None));
+        out.skip(RULE.id, why, None);
         return;
     }
     let Some(profile) = scanning(version) else {
@@ -162,10 +162,10 @@ fn report_others(cx: &ClusterContext<'_>, out: &mut Outcome) {
          without it is elected, they do: {}.",
         units::list(&others)
     );
-    finding.evidence.push(Evidence::new(
+    finding.add_evidence(
         "GET /_nodes: jvm.input_arguments without the live fix",
         units::list(&others),
-    ));
+    );
     finding.remedy.push(live_fix(None));
     out.findings.push(finding);
 }
@@ -216,13 +216,11 @@ fn report(
             ""
         },
     );
-    finding.evidence.push(Evidence::new(
+    finding.add_evidence(
         "GET /_cluster/state/routing_table: copies assigned to a node",
         assigned,
-    ));
-    finding
-        .evidence
-        .push(Evidence::new("GET /_nodes: data nodes", data_nodes));
+    );
+    finding.add_evidence("GET /_nodes: data nodes", data_nodes);
     finding
         .evidence
         .push(cx.setting_evidence(INCLUDE_RELOCATIONS, "true"));

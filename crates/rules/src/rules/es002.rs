@@ -36,7 +36,7 @@ use crate::cluster::cost::{self, Model, describe_accuracy, scanning};
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use facts::cluster::{Flavour, ShardCounts};
-use facts::{Evidence, Finding, Remedy, Severity};
+use facts::{Finding, Remedy, Severity};
 use shards::cost::Prediction;
 
 pub(crate) const RULE: Rule = Rule {
@@ -112,15 +112,12 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
                 " They cost little in this version, but still take part in each reroute.".to_owned(),
         }
     );
-    finding.evidence.push(Evidence::new(
-        "GET /_cluster/state: copies of closed indices",
-        copies,
-    ));
+    finding.add_evidence("GET /_cluster/state: copies of closed indices", copies);
     if let Some(indices) = indices {
-        finding.evidence.push(Evidence::new(
+        finding.add_evidence(
             "GET /_cluster/state: closed indices in the routing table",
             indices,
-        ));
+        );
     }
     add_remedies(cx, &mut finding);
     out.findings.push(finding);

@@ -35,7 +35,7 @@ use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::rules::es001::{INCLUDE_RELOCATIONS, is_worth_fixing};
 use facts::cluster::SettingOrigin;
-use facts::{Evidence, Finding, Remedy, Severity};
+use facts::{Finding, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "ES004",
@@ -81,10 +81,10 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         .evidence
         .push(cx.setting_evidence(INCLUDE_RELOCATIONS, "true"));
     if let Some(shards) = &cx.cluster.shards {
-        finding.evidence.push(Evidence::new(
+        finding.add_evidence(
             "GET /_cluster/state/routing_table: relocating copies",
             shards.relocating,
-        ));
+        );
     }
     add_remedies(cx, saves_scan, &mut finding);
     out.findings.push(finding);

@@ -45,7 +45,7 @@ use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;
 use facts::cluster::{ClusterNode, Flavour};
-use facts::{Evidence, Remedy, Severity, Skipped};
+use facts::{Remedy, Severity};
 use std::cmp::Reverse;
 
 pub(crate) const RULE: Rule = Rule {
@@ -116,17 +116,17 @@ fn nodes_heap(cx: &ClusterContext<'_>, nodes: &[&ClusterNode], per_gib: u64, out
         }
     }
     if unknown > 0 {
-        out.skipped.push(Skipped::new(
+        out.skip(
             RULE.id,
             format!(
                 "copies or heap of {} are not known",
                 units::count(unknown, "data node")
             ),
             Some("answers to GET /_nodes/jvm and GET /_cluster/state/routing_table"),
-        ));
+        );
     }
     if undecided > 0 {
-        out.skipped.push(Skipped::new(
+        out.skip(
             format!("{} for nodes with closed indices", RULE.id),
             format!(
                 "{} above {per_gib} copies for each GiB of heap only if closed indices count, \
@@ -138,7 +138,7 @@ fn nodes_heap(cx: &ClusterContext<'_>, nodes: &[&ClusterNode], per_gib: u64, out
                 }
             ),
             None,
-        ));
+        );
     }
     if crowded.is_empty() {
         return;
@@ -164,14 +164,14 @@ fn nodes_heap(cx: &ClusterContext<'_>, nodes: &[&ClusterNode], per_gib: u64, out
         units::grouped(copies)
     );
     for (node, copies, heap) in crowded.iter().take(wording::EVIDENCE_MAX) {
-        finding.evidence.push(Evidence::new(
+        finding.add_evidence(
             format!("GET /_nodes: {}", printable(&node.name)),
             format!(
                 "{}, {} of heap",
                 units::count::counted(*copies, "copy", "copies"),
                 units::bytes(*heap)
             ),
-        ));
+        );
     }
     finding.remedy = fewer_shards();
     out.findings.push(finding);
@@ -211,15 +211,12 @@ fn masters_heap(cx: &ClusterContext<'_>, out: &mut Outcome) {
         units::bytes(needed_bytes),
         units::count::counted(indices, "index", "indices")
     );
-    finding.evidence.push(Evidence::new(
-        "GET /_cluster/state/metadata: indices",
-        indices,
-    ));
+    finding.add_evidence("GET /_cluster/state/metadata: indices", indices);
     for (node, heap) in small.iter().take(wording::EVIDENCE_MAX) {
-        finding.evidence.push(Evidence::new(
+        finding.add_evidence(
             format!("GET /_nodes: {}: heap", printable(&node.name)),
             units::bytes(*heap),
-        ));
+        );
     }
     finding.remedy = vec![
         Remedy::advice(
@@ -251,7 +248,7 @@ fn cluster_limit(cx: &ClusterContext<'_>, data_nodes: u64, out: &mut Outcome) {
         Some(text) => {
             let Ok(limit) = text.parse::<u64>() else {
                 let why = format!("{LIMIT_KEY} is no number: {}", printable(&text));
-                out.skipped.push(Skipped::new(RULE.id, why, None));
+                out.skip(RULE.id, why, None);
                 return;
             };
             limit
@@ -284,13 +281,11 @@ fn cluster_limit(cx: &ClusterContext<'_>, data_nodes: u64, out: &mut Outcome) {
         units::grouped(open),
         units::grouped(allowed)
     );
-    finding.evidence.push(Evidence::new(
+    finding.add_evidence(
         "GET /_cluster/state/routing_table: copies of open indices",
         open,
-    ));
-    finding
-        .evidence
-        .push(Evidence::new("GET /_nodes: data nodes", data_nodes));
+    );
+    finding.add_evidence("GET /_nodes: data nodes", data_nodes);
     finding
         .evidence
         .push(cx.setting_evidence(LIMIT_KEY, &LIMIT_DEFAULT.to_string()));

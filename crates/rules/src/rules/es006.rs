@@ -39,7 +39,7 @@ use crate::wording;
 use facts::cluster::{
     ClusterNode, ClusterSettings, Flavour, SettingOrigin, Watermark, WatermarkLevel,
 };
-use facts::{Evidence, Finding, Remedy, Severity, Skipped};
+use facts::{Finding, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "ES006",
@@ -109,7 +109,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
                 level.key(),
                 printable(&text)
             );
-            out.skipped.push(Skipped::new(RULE.id, why, None));
+            out.skip(RULE.id, why, None);
             return;
         };
         limits.push(Limit {
@@ -177,11 +177,11 @@ fn judge_nodes(cx: &ClusterContext<'_>, limits: &[Limit], out: &mut Outcome) {
         disks.extend(worst);
     }
     if !unknown.is_empty() {
-        out.skipped.push(Skipped::new(
+        out.skip(
             RULE.id,
             format!("the disks of {} are not known", wording::list(&unknown)),
             Some("an answer to GET /_nodes/stats/fs"),
-        ));
+        );
     }
     let high = |disk: &Disk<'_>| {
         disk.above
@@ -193,14 +193,14 @@ fn judge_nodes(cx: &ClusterContext<'_>, limits: &[Limit], out: &mut Outcome) {
         && data_nodes.len() > 1;
     disks.sort_by_key(|disk| std::cmp::Reverse(disk.above.map(|limit| limit.level)));
     if disks.len() > NODES_MAX {
-        out.skipped.push(Skipped::new(
+        out.skip(
             RULE.id,
             format!(
                 "{} more are near or above a watermark",
                 units::count((disks.len() - NODES_MAX) as u64, "node")
             ),
             None,
-        ));
+        );
     }
     for disk in disks.iter().take(NODES_MAX) {
         out.findings.push(finding(cx, disk, limits, all_high));
@@ -327,7 +327,7 @@ fn finding(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit], all_high:
             None => String::new(),
         }
     );
-    finding.evidence.push(Evidence::new(
+    finding.add_evidence(
         format!(
             "GET /_nodes/stats/fs: {}",
             printable(disk.mount.unwrap_or("all data paths"))
@@ -336,7 +336,7 @@ fn finding(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit], all_high:
             "{} of {} bytes available",
             disk.available_bytes, disk.total_bytes
         ),
-    ));
+    );
     for limit in limits {
         let default_value = format!("{}%", limit.level.default_used_percent());
         let mut evidence = cx.setting_evidence(limit.level.key(), &default_value);

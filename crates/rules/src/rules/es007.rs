@@ -41,7 +41,7 @@ use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;
 use facts::cluster::{ClusterNode, Flavour};
-use facts::{Evidence, Finding, Remedy, Severity};
+use facts::{Finding, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "ES007",
@@ -121,9 +121,7 @@ fn quorum(cx: &ClusterContext<'_>, masters: usize, out: &mut Outcome) {
         units::count(quorum as u64, "node")
     );
     finding.evidence.push(cx.setting_evidence(QUORUM_KEY, "1"));
-    finding
-        .evidence
-        .push(Evidence::new("GET /_nodes: master-eligible nodes", masters));
+    finding.add_evidence("GET /_nodes: master-eligible nodes", masters);
     finding.remedy.push(
         Remedy::command(
             format!(
@@ -237,15 +235,10 @@ fn mixed(cx: &ClusterContext<'_>, masters: &[&ClusterNode], out: &mut Outcome) {
         }
     );
     if let Some(node) = elected {
-        finding.evidence.push(Evidence::new(
-            "GET /_cluster/state/master_node",
-            printable(&node.name),
-        ));
+        finding.add_evidence("GET /_cluster/state/master_node", printable(&node.name));
     }
     role_evidence(masters, &mut finding);
-    finding
-        .evidence
-        .push(Evidence::new("GET /_nodes: data nodes", data_nodes));
+    finding.add_evidence("GET /_nodes: data nodes", data_nodes);
     let advice = if has_enough {
         let names: Vec<String> = busy.iter().map(|node| printable(&node.name)).collect();
         Remedy::advice(format!(
@@ -268,10 +261,10 @@ fn mixed(cx: &ClusterContext<'_>, masters: &[&ClusterNode], out: &mut Outcome) {
 fn role_evidence(masters: &[&ClusterNode], finding: &mut Finding) {
     for node in masters.iter().take(wording::EVIDENCE_MAX) {
         let roles: Vec<String> = node.roles.iter().map(|role| printable(role)).collect();
-        finding.evidence.push(Evidence::new(
+        finding.add_evidence(
             format!("GET /_nodes: {}: roles", printable(&node.name)),
             roles.join(", "),
-        ));
+        );
     }
 }
 

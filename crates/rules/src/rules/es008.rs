@@ -46,7 +46,7 @@ use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;
 use facts::cluster::{IndexSetting, IndexSettings, SettingOrigin};
-use facts::{Evidence, Finding, Remedy, Severity, Skipped};
+use facts::{Finding, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "ES008",
@@ -228,7 +228,7 @@ fn about_indices(
     let mut finding = cx.about_setting(&RULE, severity, key, title);
     why.clone_into(&mut finding.why);
     for value in values.iter().take(wording::EVIDENCE_MAX) {
-        finding.evidence.push(Evidence::new(
+        finding.add_evidence(
             format!("GET /_all/_settings: {}", printable(&value.key)),
             format!(
                 "{} in {}, such as {}",
@@ -236,7 +236,7 @@ fn about_indices(
                 units::count::counted(value.indices(), "index", "indices"),
                 printable(&value.example)
             ),
-        ));
+        );
     }
     finding
 }
@@ -269,11 +269,11 @@ fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Ou
         Drives::Unknown(why) => {
             let one = in_open(settings, THREADS_KEY, ONE_THREAD.is_found);
             if !one.is_empty() || !several.is_empty() {
-                out.skipped.push(Skipped::new(
+                out.skip(
                     format!("{} for {THREADS_KEY}", RULE.id),
                     format!("{why}: one thread is right for hard disks only"),
                     Some("bundles of the nodes' hosts"),
-                ));
+                );
             }
         }
         Drives::Flash => {
@@ -302,10 +302,10 @@ fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Ou
                 "A hard disk has to seek between concurrent merges. The default, half the CPUs but \
                  at most 4, is meant for flash.",
             );
-            finding.evidence.push(Evidence::new(
+            finding.add_evidence(
                 format!("GET /_all/_settings: indices without {THREADS_KEY}"),
                 by_default,
-            ));
+            );
             finding.evidence.extend(drives::evidence(cx));
             finding.remedy.push(
                 for_all(

@@ -41,7 +41,7 @@ use crate::times::{self, EVENT_PERIOD_MIN_S, HostClock, MEETINGS_AHEAD, TOGETHER
 use crate::trim_jobs::TIMERS_UNKNOWN;
 use crate::{trim_remedy, wording};
 use facts::host::{Job, Trigger};
-use facts::{Evidence, Remedy, Severity, Skipped};
+use facts::{Remedy, Severity};
 use schedule::{Collision, Run};
 
 pub(crate) const RULE: Rule = Rule {
@@ -69,7 +69,7 @@ struct Trim<'a, 'c> {
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     const NEEDS: &str = "bundles of the nodes' hosts";
     let mut skip = |why: String| {
-        out.skipped.push(Skipped::new(RULE.id, why, Some(NEEDS)));
+        out.skip(RULE.id, why, Some(NEEDS));
     };
     if cx.hosts.len() < 2 {
         let known = match cx.hosts.first() {
@@ -114,11 +114,11 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         .collect();
     let collisions = schedule::collisions(&runs, TOGETHER_S);
     if let Some(at) = collisions.truncated_at {
-        out.skipped.push(Skipped::new(
+        out.skip(
             RULE.id,
             format!("too many trims to compare: after {at} none were"),
             None,
-        ));
+        );
     }
     // The largest number of simultaneous hosts says it all; groups are sorted by size.
     let worst = collisions
@@ -137,11 +137,7 @@ fn trims<'a, 'c>(hosts: &'c [NodeHost<'a>], out: &mut Outcome) -> Vec<Trim<'a, '
     let mut found: Vec<Trim<'a, 'c>> = Vec::new();
     for (host_index, host) in hosts.iter().enumerate() {
         let mut skip = |why: &str| {
-            out.skipped.push(Skipped::new(
-                format!("{} for host {}", RULE.id, host.name()),
-                why,
-                None,
-            ));
+            out.skip(format!("{} for host {}", RULE.id, host.name()), why, None);
         };
         let Some(jobs) = host.context.trim_jobs() else {
             skip("its jobs are not known");
@@ -179,7 +175,7 @@ fn runs_of(cx: &ClusterContext<'_>, trim: &Trim<'_, '_>, out: &mut Outcome) -> V
     let clock = HostClock::of(trim.host.context.host);
     let until = cx.now.checked_add(MEETINGS_AHEAD).unwrap_or(cx.now);
     let mut skip = |why: String| {
-        out.skipped.push(Skipped::new(
+        out.skip(
             format!(
                 "{} for {} on host {}",
                 RULE.id,
@@ -188,7 +184,7 @@ fn runs_of(cx: &ClusterContext<'_>, trim: &Trim<'_, '_>, out: &mut Outcome) -> V
             ),
             why,
             None,
-        ));
+        );
     };
     match clock.runs(trim.job, cx.now, until) {
         Ok(forecast) => {
@@ -296,19 +292,19 @@ fn report(
             .into_iter()
             .map(|evidence| evidence.value)
             .collect();
-        finding.evidence.push(Evidence::new(
+        finding.add_evidence(
             format!("host {}: {}", trim.host.name(), wording::job_name(trim.job)),
             wording::list(&schedule),
-        ));
+        );
     }
-    finding.evidence.push(Evidence::new(
+    finding.add_evidence(
         format!("first time that they meet ({})", clock.label()),
         clock.show_window(collision.earliest, collision.latest),
-    ));
-    finding.evidence.push(Evidence::new(
+    );
+    finding.add_evidence(
         "trims of the cluster's data that were compared",
         trims.len(),
-    ));
+    );
     finding.remedy = remedies(cx, trims, met[0]);
     out.findings.push(finding);
 }

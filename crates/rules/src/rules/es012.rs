@@ -37,7 +37,7 @@ use crate::rule::{Check, Rule};
 use crate::rules::es003::{data_paths, found_on_host, source_name};
 use crate::shell::printable;
 use facts::cluster::{ClusterNode, MasterThreads, ThreadSource};
-use facts::{Evidence, Remedy, Severity, Skipped};
+use facts::{Remedy, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const RULE: Rule = Rule {
@@ -54,11 +54,11 @@ const WRITERS: &[&str] = &["write", "bulk", "index", "system_write"];
 
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     let Some(threads) = &cx.cluster.master_threads else {
-        out.skipped.push(Skipped::new(
+        out.skip(
             RULE.id,
             "the threads of no node are known",
             Some("an answer to GET /_nodes/hot_threads, or a thread dump"),
-        ));
+        );
         return;
     };
     let nodes: BTreeSet<Option<&str>> = threads
@@ -138,7 +138,7 @@ fn report(
         let (hits, snapshots) = often.unwrap_or_default();
         let first = of_pool().next();
         let frame = first.map_or("", |seen| seen.frame);
-        finding.evidence.push(Evidence::new(
+        finding.add_evidence(
             format!("{source}: {}", printable(pool)),
             format!(
                 "{} in an fsync, in at least {hits} of {}, below {}",
@@ -146,7 +146,7 @@ fn report(
                 units::count(u64::from(snapshots), "snapshot"),
                 printable(frame)
             ),
-        ));
+        );
     }
     finding.evidence.extend(data_paths(known));
     finding.evidence.extend(found_on_host(cx, known));

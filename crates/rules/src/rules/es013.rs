@@ -38,7 +38,7 @@ use crate::cluster::{ClusterContext, remedies};
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use facts::cluster::{DesiredBalance, DesiredCopies, HealthStatus, ShardCounts};
-use facts::{Evidence, Finding, Remedy, Severity, Skipped};
+use facts::{Evidence, Finding, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "ES013",
@@ -99,7 +99,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     let (Some(copies), Some(shards)) = (balance.copies, &cx.cluster.shards) else {
         let why = "how many shards are elsewhere, or whether any moves, was not told";
         let needs = "answers to GET /_internal/desired_balance and /_cluster/state";
-        out.skipped.push(Skipped::new(RULE.id, why, Some(needs)));
+        out.skip(RULE.id, why, Some(needs));
         return;
     };
     if shards.relocating == 0 && shards.initializing == 0 && is_far(cx, copies) {
@@ -169,13 +169,13 @@ fn far(
     );
     finding.evidence.extend(computations(balance));
     let source = "GET /_cluster/state/routing_table";
-    finding.evidence.push(Evidence::new(
+    finding.add_evidence(
         source,
         format!(
             "{} relocating, {} initializing, {} unassigned",
             shards.relocating, shards.initializing, shards.unassigned
         ),
-    ));
+    );
     let settings = cx.cluster.settings.as_ref();
     for &Brake { key, free, holds } in BRAKES {
         let set = settings.and_then(|settings| settings.text(key));

@@ -69,7 +69,7 @@ use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, printable, server_operand};
 use crate::volume::Volume;
 use facts::host::{Mount, Store, StoreEngine};
-use facts::{Evidence, Finding, Remedy, Severity};
+use facts::{Finding, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "FS001",
@@ -152,9 +152,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
 
 fn with_kernel(cx: &Context<'_>, mut finding: Finding, risk: Option<Risk>) -> Finding {
     if let Some(release) = &cx.host.platform.kernel_release {
-        finding
-            .evidence
-            .push(Evidence::new("proc/sys/kernel/osrelease", release));
+        finding.add_evidence("proc/sys/kernel/osrelease", release);
     }
     let Some(risk) = risk else {
         return finding;
@@ -259,15 +257,15 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
             ),
         }
     );
-    finding.evidence.push(Evidence::new(
+    finding.add_evidence(
         format!("{}: version", store.engine.label()),
         store.version.as_deref().unwrap_or("unknown"),
-    ));
+    );
     if own_codec {
-        finding.evidence.push(Evidence::new(
+        finding.add_evidence(
             format!("{}: index.codec", store.engine.label()),
             "best_compression",
-        ));
+        );
     } else {
         finding.remedy.push(
             Remedy::advice(
@@ -286,10 +284,10 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
             .push(force_zstd(volume.mount, compression, dense));
     }
     if let Some(bytes) = volume.mount.read_ahead_bytes {
-        finding.evidence.push(Evidence::new(
+        finding.add_evidence(
             "sys/fs/btrfs/UUID/bdi/read_ahead_kb",
             (bytes >> 10).to_string(),
-        ));
+        );
     }
     finding.remedy.extend(smaller_read_ahead(volume.mount));
     finding.remedy.push(Remedy::command(
@@ -409,10 +407,10 @@ fn under_mongodb(volume: &Volume<'_>, store: &Store, option: &str) -> Finding {
     finding.why = "WiredTiger compresses its blocks itself (snappy by default), so the filesystem \
                    finds little left and spends processor time on trying. Not measured here."
         .into();
-    finding.evidence.push(Evidence::new(
+    finding.add_evidence(
         "MongoDB: version",
         store.version.as_deref().unwrap_or("unknown"),
-    ));
+    );
     finding.remedy.push(Remedy::advice(
         "Let one of them compress: `storage.wiredTiger.collectionConfig.blockCompressor: zstd` \
          (MongoDB 4.2 and later) instead of the mount option.",

@@ -40,7 +40,7 @@ use crate::shell::{operand, printable, quote};
 use crate::volume::Volume;
 use crate::{discard_remedy, finding, wording};
 use facts::host::{BlockDevice, DeviceKind, FsGeometry, Mount};
-use facts::{Evidence, Finding, Remedy, Severity, Skipped};
+use facts::{Evidence, Finding, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "FS004",
@@ -128,23 +128,23 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         };
         let Striping::By(stripes) = array.striping else {
-            out.skipped.push(Skipped::new(
+            out.skip(
                 format!("{} on {}", RULE.id, wording::mount_point(volume)),
                 format!(
                     "the stripes of {} are unknown",
                     discard_remedy::name_of(array.device)
                 ),
                 Some("md/chunk_size, the device-mapper table (root), or queue/optimal_io_size"),
-            ));
+            );
             continue;
         };
         misaligned_partition(volume, &array, stripes, out);
         match known_stripes(volume.mount) {
-            Err(needs) => out.skipped.push(Skipped::new(
+            Err(needs) => out.skip(
                 format!("{} on {}", RULE.id, wording::mount_point(volume)),
                 "the stripes that the filesystem knows could not be told",
                 Some(needs),
-            )),
+            ),
             Ok(known) if !agrees(known, stripes) => {
                 out.findings
                     .push(disagreement(volume, &array, stripes, known));
@@ -496,10 +496,10 @@ fn misaligned_partition(
          filesystem aligns, it aligns wrongly.",
         units::bytes(stripes.chunk_bytes)
     );
-    finding.evidence.push(Evidence::new(
+    finding.add_evidence(
         format!("{}/start: in bytes", partition.sysfs_path),
         start_bytes,
-    ));
+    );
     finding.evidence.extend(array_evidence(array.device));
     finding.remedy.push(Remedy::advice(format!(
         "When the data is moved the next time, put the filesystem on the array itself, or begin \

@@ -120,7 +120,7 @@ fn mounted(cx: &Context<'_>, volume: &Volume<'_>, option: &str) -> Finding {
         .filter(|entry| entry.options.iter().any(|word| word == option));
     if let Some(entry) = in_fstab {
         let source = format!("etc/fstab:{}", entry.line);
-        finding.evidence.push(Evidence::new(source, option));
+        finding.add_evidence(source, option);
     }
     let words = match mount.fs_type.as_str() {
         "ext3" | "ext4" => Some(("barrier=1", "barrier=0")),

@@ -40,7 +40,7 @@ use crate::times::{self, EVENT_PERIOD_MIN_S, HostClock, MEETINGS_AHEAD, TOGETHER
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN};
 use crate::{finding, trim_remedy, wording};
 use facts::host::Job;
-use facts::{Evidence, Remedy, Severity, Skipped};
+use facts::{Evidence, Remedy, Severity};
 use schedule::{Collision, Run};
 use std::collections::HashMap;
 
@@ -63,8 +63,7 @@ struct Group<'a> {
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
     let Some(all) = disk_jobs::active(cx) else {
-        out.skipped
-            .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
+        out.skip(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED));
         return;
     };
     let clock = HostClock::of(cx.host);
@@ -77,14 +76,14 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         period_s.is_none_or(|period_s| period_s >= EVENT_PERIOD_MIN_S)
     });
     if groups.len() > GROUPS_MAX {
-        out.skipped.push(Skipped::new(
+        out.skip(
             RULE.id,
             format!(
                 "only {GROUPS_MAX} of {} jobs that touch every disk were compared",
                 groups.len()
             ),
             None,
-        ));
+        );
         groups.truncate(GROUPS_MAX);
     }
     let runs: Vec<(&Job, Vec<Run>)> = groups
@@ -94,14 +93,14 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         .collect();
     let collisions = schedule::collisions(&runs, TOGETHER_S);
     if let Some(at) = collisions.truncated_at {
-        out.skipped.push(Skipped::new(
+        out.skip(
             RULE.id,
             format!(
                 "too many runs to compare: after {} none were",
                 clock.show(at)
             ),
             None,
-        ));
+        );
     }
     let mut reported: Vec<Vec<usize>> = Vec::new();
     for collision in collisions.groups {
@@ -134,8 +133,7 @@ fn runs_of(cx: &Context<'_>, clock: &HostClock, group: &Group<'_>, out: &mut Out
     let until = cx.now.checked_add(MEETINGS_AHEAD).unwrap_or(cx.now);
     let mut skip = |why: String| {
         let name = wording::job_name(job);
-        out.skipped
-            .push(Skipped::new(format!("{} for {name}", RULE.id), why, None));
+        out.skip(format!("{} for {name}", RULE.id), why, None);
     };
     match clock.runs(job, cx.now, until) {
         Ok(forecast) => {
@@ -286,10 +284,10 @@ fn report_meeting(
         }
     );
     finding.evidence = job_evidence(&jobs);
-    finding.evidence.push(Evidence::new(
+    finding.add_evidence(
         format!("first time that they meet ({})", clock.label()),
         clock.show_window(collision.earliest, collision.latest),
-    ));
+    );
     let movable = met
         .iter()
         .find(|group| group.jobs[0].job.timer.is_some())

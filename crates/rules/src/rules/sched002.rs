@@ -52,7 +52,7 @@ use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, TrimJob, TrimJobs};
 use crate::volume::Volume;
 use crate::{finding, shell, times, trim_remedy, trim_state, wording};
 use facts::host::{Job, Trigger};
-use facts::{Evidence, Remedy, Severity, Skipped};
+use facts::{Evidence, Remedy, Severity};
 use std::fmt::Write as _;
 use units::count::grouped_usize;
 
@@ -65,8 +65,7 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
     let (Some(disk_jobs), Some(trims)) = (disk_jobs::active(cx), cx.trim_jobs()) else {
-        out.skipped
-            .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
+        out.skip(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED));
         return;
     };
     by_cron_and_anacron(cx, &disk_jobs, out);

@@ -131,10 +131,7 @@ fn report(
         .evidence
         .extend(trim.evidence().take(wording::EVIDENCE_MAX));
     match miss {
-        Miss::NotInFstab => finding.evidence.push(Evidence::new(
-            "etc/fstab",
-            format!("no line for {mount_point}"),
-        )),
+        Miss::NotInFstab => finding.add_evidence("etc/fstab", format!("no line for {mount_point}")),
         Miss::NoTrim { line } | Miss::FstabReadOnly { line } => {
             let options = cx
                 .host
@@ -143,15 +140,11 @@ fn report(
                 .flatten()
                 .find(|entry| entry.line == *line)
                 .map(|entry| entry.options.join(","));
-            finding.evidence.push(Evidence::new(
-                format!("etc/fstab:{line}"),
-                options.unwrap_or_default(),
-            ));
+            finding.add_evidence(format!("etc/fstab:{line}"), options.unwrap_or_default());
         }
-        Miss::FstabTypeNone { line } => finding.evidence.push(Evidence::new(
-            format!("etc/fstab:{line}"),
-            format!("{mount_point} none"),
-        )),
+        Miss::FstabTypeNone { line } => {
+            finding.add_evidence(format!("etc/fstab:{line}"), format!("{mount_point} none"));
+        }
         _ => {}
     }
     let others = group.others.iter().take(wording::EVIDENCE_MAX);

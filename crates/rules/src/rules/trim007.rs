@@ -51,7 +51,7 @@ use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
 use crate::volume::Volume;
 use crate::{finding, trim_remedy, trim_state, wording};
-use facts::{Evidence, Severity};
+use facts::Severity;
 use std::fmt::Write as _;
 
 pub(crate) const RULE: Rule = Rule {
@@ -147,10 +147,10 @@ fn report(
         finding.evidence.extend(times::trigger_evidence(trim.job));
         let runs = clock.next_runs(trim.job, cx.now, RUNS_SHOWN);
         if !runs.is_empty() {
-            finding.evidence.push(Evidence::new(
+            finding.add_evidence(
                 format!("next runs of {} ({zone})", trim.job.name),
                 runs.join(", "),
-            ));
+            );
         }
     }
     if cx.host.platform.elastic_cloud_enterprise.is_some() {

@@ -75,9 +75,7 @@ fn elastic_cloud_enterprise(cx: &Context<'_>, out: &mut Outcome) {
     finding.why = "A long trim can make the control plane unstable and affect the whole \
         installation: Elastic recommends not trimming ECE disks by hand."
         .into();
-    finding
-        .evidence
-        .push(Evidence::new("Elastic Cloud Enterprise seen by", seen));
+    finding.add_evidence("Elastic Cloud Enterprise seen by", seen);
     finding.remedy.push(Remedy::advice(
         "Run no fstrim here. If the disks have to be trimmed, move the instances off this host \
          first (maintenance mode), and do one host after the other.",

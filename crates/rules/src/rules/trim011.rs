@@ -37,7 +37,7 @@ use crate::rule::{Check, Needs, Rule};
 use crate::volume::Volume;
 use crate::{discard_path, finding, volumes};
 use facts::host::{BlockDevice, DiscardLimits};
-use facts::{Evidence, Remedy, Severity, Skipped};
+use facts::{Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM011",
@@ -61,11 +61,11 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     match cx.host.lvm_issue_discards {
         Some(true) => return,
         None => {
-            out.skipped.push(Skipped::new(
+            out.skip(
                 RULE.id,
                 "there are LVM volumes, and LVM's configuration was not read",
                 Some("etc/lvm/lvm.conf or the output of `lvmconfig`"),
-            ));
+            );
             return;
         }
         Some(false) => {}
@@ -86,9 +86,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         finding.device = Some(device.name.clone());
     }
     finding.why = why(cx);
-    finding
-        .evidence
-        .push(Evidence::new("lvmconfig: devices/issue_discards", 0));
+    finding.add_evidence("lvmconfig: devices/issue_discards", 0);
     finding.evidence.extend(
         drive_that_takes(volume)
             .into_iter()

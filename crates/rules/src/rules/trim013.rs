@@ -44,7 +44,7 @@ use crate::trim_jobs::TrimJob;
 use crate::trim_room::{self, DAY_S, Room};
 use crate::volume::Volume;
 use crate::{finding, shell, trim_remedy, trim_state, wording};
-use facts::{Evidence, Remedy, Severity, Skipped};
+use facts::{Evidence, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM013",
@@ -80,11 +80,11 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         }
         match trim_room::of(cx, volume) {
             Ok(room) => judge(cx, &quiet, volume, (trim, period_s), &room, out),
-            Err((why, needs)) => out.skipped.push(Skipped::new(
+            Err((why, needs)) => out.skip(
                 format!("{} on {}", RULE.id, wording::mount_point(volume)),
                 why,
                 Some(needs),
-            )),
+            ),
         }
     }
 }
@@ -133,10 +133,10 @@ fn judge(
         ))
     }));
     if let Some(usage) = volume.mount.usage {
-        finding.evidence.push(Evidence::new(
+        finding.add_evidence(
             format!("statfs {}: bytes free", wording::mount_point(volume)),
             usage.free_bytes,
-        ));
+        );
     }
     finding.evidence.extend(times::trigger_evidence(trim.job));
     finding.remedy = remedies(cx, quiet, volume, trim, days);

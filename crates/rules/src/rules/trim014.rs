@@ -35,7 +35,7 @@ use crate::rule::{Check, Needs, Rule};
 use crate::shell::printable;
 use crate::wording;
 use facts::host::Job;
-use facts::{Evidence, Remedy, Severity, Skipped};
+use facts::{Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM014",
@@ -50,8 +50,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         if jobs.any(is_ours) {
             let why =
                 "trimtab trims here, and whether that is a plan that is kept is not in a bundle";
-            out.skipped
-                .push(Skipped::new(RULE.id, why, Some("the host itself")));
+            out.skip(RULE.id, why, Some("the host itself"));
         }
         return;
     };
@@ -69,9 +68,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
      it, and writes slow down."
         .clone_into(&mut finding.why);
     for drift in plan.drift.iter().take(wording::EVIDENCE_MAX) {
-        finding
-            .evidence
-            .push(Evidence::new("trimtab plan --status", printable(drift)));
+        finding.add_evidence("trimtab plan --status", printable(drift));
     }
     let commands: Vec<String> = plan.commands.iter().map(|line| printable(line)).collect();
     finding.remedy.push(Remedy::command(

@@ -6,8 +6,8 @@ use crate::cluster::queue::{Held, Queue};
 use crate::outcome::Outcome;
 use crate::rule::Rule;
 use crate::shell::printable;
+use facts::Severity;
 use facts::cluster::{ClusterNode, MasterThreads, ThreadSource};
-use facts::{Severity, Skipped};
 
 /// From when on a wait is worth telling, in milliseconds.
 const WARNING_MS: u64 = 5_000;
@@ -118,7 +118,7 @@ fn threads_or_skip<'a>(
     const NEEDS: &str = "an answer to GET /_nodes/_master/hot_threads, or a thread dump";
     let Some(threads) = cx.cluster.master_threads.as_ref() else {
         let why = "the threads of the master are not known";
-        out.skipped.push(Skipped::new(rule.id, why, Some(NEEDS)));
+        out.skip(rule.id, why, Some(NEEDS));
         return None;
     };
     let name = master_of(cx, threads);
@@ -128,7 +128,7 @@ fn threads_or_skip<'a>(
             source_name(&threads.source),
             printable(name.unwrap_or_default())
         );
-        out.skipped.push(Skipped::new(rule.id, why, Some(NEEDS)));
+        out.skip(rule.id, why, Some(NEEDS));
         return None;
     }
     Some(threads)
