@@ -113,179 +113,135 @@ enum Inner {
     Parked,
 }
 
-/// The signs: what a frame says about its whole stack. A frame matches if it begins with the text,
+/// The signs: what a frame says about its whole stack. A frame matches if it begins with one of the texts,
 /// less the first part of the servers' packages; the first sign that matches a stack counts.
-const SIGNS: &[(&str, Inner, Work)] = &[
+const SIGNS: &[(&[&str], Inner, Work)] = &[
     (
-        "cluster.routing.RoutingNode.shardsWithState",
-        Inner::Any,
-        Work::Scan,
-    ),
-    (
-        "cluster.routing.RoutingNode.numberOfShardsWithState",
-        Inner::Any,
-        Work::Scan,
-    ),
-    (
-        "cluster.routing.allocation.decider.DiskThresholdDecider.sizeOfRelocatingShards",
+        &[
+            "cluster.routing.RoutingNode.shardsWithState",
+            "cluster.routing.RoutingNode.numberOfShardsWithState",
+            "cluster.routing.allocation.decider.DiskThresholdDecider.sizeOfRelocatingShards",
+        ],
         Inner::Any,
         Work::Scan,
     ),
     // The computation runs the allocator below; it is the outer frames that count.
     (
-        "cluster.routing.allocation.allocator.DesiredBalanceComputer",
+        &[
+            "cluster.routing.allocation.allocator.DesiredBalanceComputer",
+            "cluster.routing.allocation.allocator.ContinuousComputation",
+        ],
         Inner::Any,
         Work::DesiredBalance,
     ),
     (
-        "cluster.routing.allocation.allocator.ContinuousComputation",
-        Inner::Any,
-        Work::DesiredBalance,
-    ),
-    (
-        "cluster.routing.allocation.allocator.DesiredBalance",
+        &["cluster.routing.allocation.allocator.DesiredBalance"],
         Inner::Any,
         Work::Reconcile,
     ),
     (
-        "cluster.routing.allocation.allocator.BalancedShardsAllocator$Balancer.allocateUnassigned",
+        &[
+            "cluster.routing.allocation.allocator.BalancedShardsAllocator$Balancer.allocateUnassigned",
+            "cluster.routing.allocation.allocator.BalancedShardsAllocator$Balancer.decideAllocateUnassigned",
+            "cluster.routing.allocation.allocator.LocalShardsBalancer.allocateUnassigned",
+            "cluster.routing.allocation.allocator.LocalShardsBalancer.decideAllocateUnassigned",
+        ],
         Inner::Any,
         Work::Unassigned,
     ),
     (
-        "cluster.routing.allocation.allocator.BalancedShardsAllocator$Balancer.\
-         decideAllocateUnassigned",
-        Inner::Any,
-        Work::Unassigned,
-    ),
-    (
-        "cluster.routing.allocation.allocator.LocalShardsBalancer.allocateUnassigned",
-        Inner::Any,
-        Work::Unassigned,
-    ),
-    (
-        "cluster.routing.allocation.allocator.LocalShardsBalancer.decideAllocateUnassigned",
-        Inner::Any,
-        Work::Unassigned,
-    ),
-    (
-        "cluster.routing.allocation.allocator.BalancedShardsAllocator$Balancer.balance",
+        &[
+            "cluster.routing.allocation.allocator.BalancedShardsAllocator$Balancer.balance",
+            "cluster.routing.allocation.allocator.BalancedShardsAllocator$Balancer.tryRelocateShard",
+            "cluster.routing.allocation.allocator.BalancedShardsAllocator$NodeSorter",
+            "cluster.routing.allocation.allocator.BalancedShardsAllocator$WeightFunction",
+            "cluster.routing.allocation.allocator.LocalShardsBalancer.balance",
+            "cluster.routing.allocation.allocator.LocalShardsBalancer.tryRelocateShard",
+        ],
         Inner::Any,
         Work::Weights,
     ),
     (
-        "cluster.routing.allocation.allocator.BalancedShardsAllocator$Balancer.tryRelocateShard",
-        Inner::Any,
-        Work::Weights,
-    ),
-    (
-        "cluster.routing.allocation.allocator.BalancedShardsAllocator$NodeSorter",
-        Inner::Any,
-        Work::Weights,
-    ),
-    (
-        "cluster.routing.allocation.allocator.BalancedShardsAllocator$WeightFunction",
-        Inner::Any,
-        Work::Weights,
-    ),
-    (
-        "cluster.routing.allocation.allocator.LocalShardsBalancer.balance",
-        Inner::Any,
-        Work::Weights,
-    ),
-    (
-        "cluster.routing.allocation.allocator.LocalShardsBalancer.tryRelocateShard",
-        Inner::Any,
-        Work::Weights,
-    ),
-    (
-        "cluster.routing.allocation.allocator.",
+        &["cluster.routing.allocation.allocator."],
         Inner::Any,
         Work::Placement,
     ),
-    ("gateway.GatewayAllocator", Inner::Any, Work::Gateway),
-    ("gateway.PrimaryShard", Inner::Any, Work::Gateway),
-    ("gateway.ReplicaShard", Inner::Any, Work::Gateway),
     (
-        "gateway.ShardsBatchGatewayAllocator",
+        &[
+            "gateway.GatewayAllocator",
+            "gateway.PrimaryShard",
+            "gateway.ReplicaShard",
+            "gateway.ShardsBatchGatewayAllocator",
+            "gateway.BaseGatewayShardAllocator",
+        ],
         Inner::Any,
         Work::Gateway,
     ),
     (
-        "gateway.BaseGatewayShardAllocator",
-        Inner::Any,
-        Work::Gateway,
-    ),
-    (
-        "cluster.routing.allocation.decider.",
-        Inner::Any,
-        Work::Reroute,
-    ),
-    (
-        "cluster.routing.allocation.AllocationService.",
+        &[
+            "cluster.routing.allocation.decider.",
+            "cluster.routing.allocation.AllocationService.",
+            "cluster.routing.RoutingNodes.",
+        ],
         Inner::Any,
         Work::Reroute,
     ),
-    ("cluster.routing.RoutingNodes.", Inner::Any, Work::Reroute),
     // Waits. Files of shards first: some are written by the classes that write the state.
-    ("index.", Inner::Fsync, Work::NodeDisk),
-    ("indices.", Inner::Fsync, Work::NodeDisk),
-    ("monitor.fs.FsHealthService", Inner::Fsync, Work::NodeDisk),
+    (
+        &["index.", "indices.", "monitor.fs.FsHealthService"],
+        Inner::Fsync,
+        Work::NodeDisk,
+    ),
     // 7.6 and later; before, one file for each index and one that lists them.
     (
-        "gateway.PersistedClusterStateService",
+        &[
+            "gateway.PersistedClusterStateService",
+            "gateway.IncrementalClusterStateWriter",
+            "gateway.MetaStateService",
+            "gateway.GatewayMetaState",
+        ],
         Inner::File,
         Work::StateDisk,
     ),
     (
-        "gateway.IncrementalClusterStateWriter",
-        Inner::File,
-        Work::StateDisk,
-    ),
-    ("gateway.MetaStateService", Inner::File, Work::StateDisk),
-    ("gateway.GatewayMetaState", Inner::File, Work::StateDisk),
-    ("java.nio.Bits.reserveMemory", Inner::Any, Work::Memory),
-    (
-        "indices.breaker.HierarchyCircuitBreakerService$G1OverLimitStrategy",
+        &[
+            "java.nio.Bits.reserveMemory",
+            "indices.breaker.HierarchyCircuitBreakerService$G1OverLimitStrategy",
+        ],
         Inner::Any,
         Work::Memory,
     ),
-    ("repositories.", Inner::Any, Work::Repository),
+    (&["repositories."], Inner::Any, Work::Repository),
     (
-        "gateway.PersistedClusterStateService",
+        &[
+            "gateway.PersistedClusterStateService",
+            "gateway.IncrementalClusterStateWriter",
+            "gateway.MetaStateService",
+            "cluster.coordination.PublicationTransportHandler$PublicationContext",
+        ],
         Inner::Any,
         Work::StateWrite,
     ),
     (
-        "gateway.IncrementalClusterStateWriter",
-        Inner::Any,
-        Work::StateWrite,
+        &["cluster.coordination.", "cluster.service.MasterService."],
+        Inner::Lock,
+        Work::Lock,
     ),
-    ("gateway.MetaStateService", Inner::Any, Work::StateWrite),
-    (
-        "cluster.coordination.PublicationTransportHandler$PublicationContext",
-        Inner::Any,
-        Work::StateWrite,
-    ),
-    ("cluster.coordination.", Inner::Lock, Work::Lock),
-    ("cluster.service.MasterService.", Inner::Lock, Work::Lock),
     // The thread itself waits up to 8.7 and in OpenSearch.
     (
-        "cluster.service.MasterService.",
+        &[
+            "cluster.service.MasterService.",
+            "discovery.zen.PublishClusterStateAction",
+        ],
         Inner::Parked,
         Work::Publication,
     ),
     (
-        "discovery.zen.PublishClusterStateAction",
-        Inner::Parked,
-        Work::Publication,
-    ),
-    (
-        "cluster.service.ClusterApplierService",
+        &["cluster.service.ClusterApplierService"],
         Inner::Any,
         Work::Apply,
     ),
-    ("cluster.service.MasterService", Inner::Any, Work::Other),
+    (&["cluster.service.MasterService"], Inner::Any, Work::Other),
 ];
 
 /// What innermost frames show: [`Inner`].
@@ -463,7 +419,7 @@ fn of_stack<'a>(
         .map(|(_, inner)| *inner)
         .collect();
     let is_blocked = state.is_some_and(|state| state.starts_with("BLOCKED"));
-    let (at, needs, work) = SIGNS.iter().find_map(|(prefix, needs, work)| {
+    let (at, needs, work) = SIGNS.iter().find_map(|(prefixes, needs, work)| {
         let holds = match needs {
             Inner::Any => true,
             Inner::File => inner.contains(&Inner::File) || inner.contains(&Inner::Fsync),
@@ -471,8 +427,9 @@ fn of_stack<'a>(
             Inner::Lock => is_blocked || inner.contains(&Inner::Lock),
             Inner::Parked => inner.contains(&Inner::Parked),
         };
-        let at = frames.iter().position(|frame| frame.starts_with(prefix))?;
-        holds.then_some((at, *needs, *work))
+        let place = |prefix: &&str| frames.iter().position(|frame| frame.starts_with(*prefix));
+        let at = prefixes.iter().find_map(place).filter(|_| holds)?;
+        Some((at, *needs, *work))
     })?;
     let tells = |at: &usize| {
         let is_servers = frames[*at].len() < stack[*at].len();

@@ -43,7 +43,7 @@ use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{Miss, Reach, TrimJob};
 use crate::volumes::{self, Group};
 use crate::{finding, trim_remedy, trim_state, wording};
-use facts::{Evidence, Severity};
+use facts::Severity;
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM006",
@@ -175,6 +175,7 @@ mod tests {
     use super::*;
     use crate::test_host::{TestHost, nvme, only, virtio};
     use crate::test_jobs::{cron_job, cron_weekly, fstab, fstrim_timer, jobs, with_state};
+    use facts::Evidence;
     use facts::host::EnabledState;
 
     fn host() -> TestHost {
