@@ -3,35 +3,52 @@
 mod description;
 mod dm;
 mod drive;
-mod site;
 
-pub(crate) use description::{headline, name_of, reason};
+pub(crate) use description::{name_of, reason, title};
 pub(crate) use drive::switch_on;
-pub(crate) use site::Site;
 
 use crate::discard_path::{Cause, Fault};
 use crate::shell::operand;
+use crate::volume::Volume;
 use dm::{crypt, dm_parity, is_hidden_volume, lvm_path, md_parity, thin_ignore, thin_passdown};
 use drive::{ask_the_host, drive_or_adapter, is_made_by_a_host, scsi_unmap};
 use facts::host::{BlockDevice, DeviceKind};
-use facts::{Layer, Remedy, Stack};
+use facts::{Host, Layer, Remedy, Stack};
+
+/// Maximum number of layers at fault listed per mount; further ones are counted.
+pub(crate) const FAULTS_MAX: usize = 8;
+
+/// Returns the remedies of several faults below a volume, each once.
+pub(crate) fn of_all<'f, 'a: 'f>(
+    host: &Host,
+    volume: &Volume<'_>,
+    faults: impl Iterator<Item = &'f Fault<'a>>,
+) -> Vec<Remedy> {
+    let mut all = Vec::new();
+    for remedy in faults.flat_map(|fault| remedies(host, volume, fault)) {
+        if !all.contains(&remedy) {
+            all.push(remedy);
+        }
+    }
+    all
+}
 
 /// Returns ways to make the layer pass discards, the recommended one first.
-pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
+fn remedies(host: &Host, volume: &Volume<'_>, fault: &Fault<'_>) -> Vec<Remedy> {
     let mut remedies = match &fault.cause {
-        Cause::Crypt { .. } => crypt(site.host, fault.device),
-        Cause::ParityRaid => md_parity(site, fault.device),
+        Cause::Crypt { .. } => crypt(host, fault.device),
+        Cause::ParityRaid => md_parity(host, volume, fault.device),
         Cause::DmParityRaid => vec![dm_parity(fault.device)],
-        Cause::ThinIgnore { .. } => vec![thin_ignore(site, fault.device)],
+        Cause::ThinIgnore { .. } => vec![thin_ignore(host, fault.device)],
         Cause::ThinNoPassdown { .. } => vec![thin_passdown(fault.device)],
         Cause::CacheNoPassdown => vec![Remedy::advice(
             "Load the cache's table again without `no_discard_passdown`, and find out which tool \
              put it there.",
         )],
         Cause::SwitchedOff { max_hw_bytes } => vec![switch_on(fault.device, *max_hw_bytes)],
-        Cause::VirtioBlk => vec![ask_the_host(site.host, fault.device)],
+        Cause::VirtioBlk => vec![ask_the_host(host, fault.device)],
         Cause::Provisioning(_) | Cause::Unexplained if is_made_by_a_host(fault.device) => {
-            vec![ask_the_host(site.host, fault.device)]
+            vec![ask_the_host(host, fault.device)]
         }
         Cause::Usb => scsi_unmap(fault.device),
         Cause::Provisioning(_) => {
@@ -49,7 +66,7 @@ pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
              integrity layers often pass no discards), or move the data to a volume without it.",
         )],
     };
-    remedies.extend(reload_above(site, fault));
+    remedies.extend(reload_above(&volume.stack, fault));
     announce_next(&mut remedies);
     remedies
 }
@@ -66,13 +83,13 @@ pub(crate) fn announce_next(remedies: &mut [Remedy]) {
 
 /// Returns the remedy that reloads the layers between the fault and the mount, because layers
 /// compute their limits when they are set up.
-fn reload_above(site: &Site<'_, '_>, fault: &Fault<'_>) -> Option<Remedy> {
+fn reload_above(stack: &Stack<'_>, fault: &Fault<'_>) -> Option<Remedy> {
     // A pool that is switched through LVM is reactivated together with its volumes.
     let comes_up_with_it = matches!(
         fault.cause,
         Cause::ThinIgnore { .. } | Cause::ThinNoPassdown { .. } | Cause::Blocklisted
     );
-    let above: Vec<&BlockDevice> = layers_above(site.stack, &fault.device.name)
+    let above: Vec<&BlockDevice> = layers_above(stack, &fault.device.name)
         .map(|layer| layer.device)
         .filter(|device| !matches!(device.kind, DeviceKind::Partition { .. }))
         .collect();
@@ -92,12 +109,7 @@ fn reload_above(site: &Site<'_, '_>, fault: &Fault<'_>) -> Option<Remedy> {
         Some(lines) => Remedy::command(text, lines.join("\n")),
         None => Remedy::advice(format!(
             "{text} Here: {}.",
-            units::list(
-                &above
-                    .iter()
-                    .map(|device| name_of(device))
-                    .collect::<Vec<_>>()
-            )
+            units::list(&above.into_iter().map(name_of).collect::<Vec<_>>())
         )),
     })
 }
@@ -121,8 +133,8 @@ fn layers_above<'s, 'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Site, remedies};
-    use crate::discard_path::trace;
+    use super::remedies;
+    use crate::context::Context;
     use crate::test_host::*;
     use facts::host::{DeviceKind, ProvisioningMode, ScsiTransport};
     use facts::{Host, Remedy};
@@ -131,16 +143,10 @@ mod tests {
     /// Returns the remedies for the first fault below the first mount. Checks that bash can parse
     /// every command.
     fn remedies_of(host: &Host) -> Vec<Remedy> {
-        let mount = &host.mounts[0];
-        let stack = host.stack_of(mount).expect("a stack");
-        let path = trace(&stack);
-        let fault = path.faults.first().expect("a fault");
-        let site = Site {
-            host,
-            mount,
-            stack: &stack,
-        };
-        let remedies = remedies(&site, fault);
+        let cx = Context::new(host);
+        let volume = &cx.volumes[0];
+        let fault = volume.discards.faults.first().expect("a fault");
+        let remedies = remedies(host, volume, fault);
         for remedy in &remedies {
             let Some(script) = &remedy.command else {
                 continue;
@@ -304,15 +310,11 @@ mod tests {
             .mount("/data", "dm-1", "xfs", "rw")
             .mount("/thin", "dm-2", "xfs", "rw")
             .build();
+        let cx = Context::new(&host);
         let of = |mount: usize| {
-            let stack = host.stack_of(&host.mounts[mount]).expect("a stack");
-            let path = trace(&stack);
-            let site = Site {
-                host: &host,
-                mount: &host.mounts[mount],
-                stack: &stack,
-            };
-            remedies(&site, &path.faults[0]).pop().expect("a remedy")
+            let volume = &cx.volumes[mount];
+            let fault = &volume.discards.faults[0];
+            remedies(&host, volume, fault).pop().expect("a remedy")
         };
         assert_eq!(of(0).command.as_deref(), Some("lvchange --refresh vg/data"));
         assert_eq!(of(1).command, None);

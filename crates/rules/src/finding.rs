@@ -3,6 +3,7 @@
 use crate::rule::Rule;
 use crate::volume::Volume;
 use crate::{shell, wording};
+use facts::host::{BlockDevice, Mount};
 use facts::{Finding, Severity};
 
 /// Creates a finding about a volume, without its explanation.
@@ -12,18 +13,46 @@ pub(crate) fn about_volume(
     volume: &Volume<'_>,
     title: impl Into<String>,
 ) -> Finding {
+    about_mount(rule, severity, volume.mount, volume.stack.top(), title)
+}
+
+/// Creates a finding about one mount of a device, without its explanation.
+pub(crate) fn about_mount(
+    rule: &Rule,
+    severity: Severity,
+    mount: &Mount,
+    device: &BlockDevice,
+    title: impl Into<String>,
+) -> Finding {
     Finding {
-        rule: rule.id.to_owned(),
-        severity,
-        subject: wording::mount_point(volume),
-        mount_point: Some(volume.mount.mount_point.clone()),
-        host: None,
-        cluster: None,
-        device: Some(volume.stack.top().name.clone()),
-        title: title.into(),
-        why: String::new(),
-        evidence: vec![wording::mount_evidence(volume)],
-        remedy: Vec::new(),
+        mount_point: Some(mount.mount_point.clone()),
+        device: Some(device.name.clone()),
+        evidence: vec![wording::mount_evidence(mount)],
+        ..about_host(rule, severity, &mount.mount_point, title)
+    }
+}
+
+/// Creates a finding about a layer below a volume, without its explanation.
+pub(crate) fn about_layer(
+    rule: &Rule,
+    severity: Severity,
+    volume: &Volume<'_>,
+    device: &BlockDevice,
+    title: impl Into<String>,
+) -> Finding {
+    Finding {
+        subject: shell::printable(&device.dev_path()),
+        device: Some(device.name.clone()),
+        ..about_volume(rule, severity, volume, title)
+    }
+}
+
+/// Returns the severity of what is a warning only where that holds, and else an information.
+pub(crate) fn warning_if(holds: bool) -> Severity {
+    if holds {
+        Severity::Warning
+    } else {
+        Severity::Info
     }
 }
 

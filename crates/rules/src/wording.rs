@@ -3,7 +3,7 @@
 use crate::shell;
 use crate::volume::Volume;
 use facts::Evidence;
-use facts::host::{BlockDevice, Job};
+use facts::host::{Job, Mount};
 
 /// Maximum number of names listed; further ones are counted. This keeps reports readable, even for
 /// a hostile bundle.
@@ -49,8 +49,7 @@ pub(crate) fn list<S: AsRef<str>>(names: &[S]) -> String {
 }
 
 /// Returns the mount and its options as evidence.
-pub(crate) fn mount_evidence(volume: &Volume<'_>) -> Evidence {
-    let mount = volume.mount;
+pub(crate) fn mount_evidence(mount: &Mount) -> Evidence {
     Evidence::new(
         mount.read_from(),
         format!(
@@ -65,12 +64,8 @@ pub(crate) fn mount_evidence(volume: &Volume<'_>) -> Evidence {
 /// Returns the first few drives as evidence for the medium.
 pub(crate) fn medium_evidence(volume: &Volume<'_>) -> Vec<Evidence> {
     const DRIVES_MAX: usize = 4;
-    let drives: Vec<&BlockDevice> = volume.stack.data_drives().collect();
-    drives
-        .iter()
-        .take(DRIVES_MAX)
-        .map(|drive| crate::medium::evidence(drive))
-        .collect()
+    let drives = volume.stack.data_drives().take(DRIVES_MAX);
+    drives.map(crate::medium::evidence).collect()
 }
 
 #[cfg(test)]

@@ -16,8 +16,17 @@ pub(crate) fn name_of(device: &BlockDevice) -> String {
     }
 }
 
+/// Returns the title of a finding about faults, of which the first stands for all.
+pub(crate) fn title(faults: &[Fault<'_>]) -> String {
+    let headline = headline(&faults[0]);
+    match faults.len() {
+        1 => headline,
+        n => format!("{headline}, and {} more like it", n - 1),
+    }
+}
+
 /// Returns the subject and verb of a title: "dm-crypt volume c0 drops discards".
-pub(crate) fn headline(fault: &Fault<'_>) -> String {
+fn headline(fault: &Fault<'_>) -> String {
     let name = name_of(fault.device);
     match &fault.cause {
         Cause::Crypt { .. } => format!("dm-crypt volume {name} drops every discard"),

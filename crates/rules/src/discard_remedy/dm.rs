@@ -1,9 +1,9 @@
 //! Remedies for dm-crypt, thin pools and parity RAID.
 
-use super::site::Site;
 use crate::shell::{operand, printable, quote};
+use crate::volume::Volume;
 use facts::host::{BlockDevice, DeviceKind, Mount};
-use facts::{Host, Remedy};
+use facts::{Host, Remedy, Stack};
 
 fn dm_name(device: &BlockDevice) -> &str {
     match &device.kind {
@@ -136,10 +136,9 @@ const RAID_RISK: &str = "A drive that does not return zeroes, always and for eve
     slow as well: 12 s for 1.4 GiB on an idle test array.";
 
 /// Returns the command that queries every drive whether discarded blocks read as zeroes.
-fn check_members(site: &Site<'_, '_>) -> Remedy {
+fn check_members(stack: &Stack<'_>) -> Remedy {
     const DRIVES_MAX: usize = 16;
-    let lines: Vec<String> = site
-        .stack
+    let lines: Vec<String> = stack
         .leaves()
         .take(DRIVES_MAX)
         .map(|drive| {
@@ -159,19 +158,19 @@ fn check_members(site: &Site<'_, '_>) -> Remedy {
     )
 }
 
-pub(super) fn md_parity(site: &Site<'_, '_>, array: &BlockDevice) -> Vec<Remedy> {
+pub(super) fn md_parity(host: &Host, volume: &Volume<'_>, array: &BlockDevice) -> Vec<Remedy> {
     let array_path = quote(&array.dev_path());
-    let mount_point = operand(&site.mount.mount_point);
+    let mount_point = operand(&volume.mount.mount_point);
     let mut lines = vec![
         format!("echo 'options raid456 devices_handle_discard_safely=Y' > {RAID_CONF}"),
         format!("echo Y > {RAID_SWITCH}"),
     ];
-    let is_mounted_itself = site.stack.top().name == array.name;
-    let text = if is_mounted_itself && site.mount.mount_point != "/" {
+    let is_mounted_itself = volume.stack.top().name == array.name;
+    let text = if is_mounted_itself && volume.mount.mount_point != "/" {
         let members: Vec<String> = array
             .below
             .iter()
-            .filter_map(|name| site.host.device(name))
+            .filter_map(|name| host.device(name))
             .map(|member| quote(&member.dev_path()))
             .collect();
         // Chained, because after a failed umount the final mount would be a second one.
@@ -190,7 +189,7 @@ pub(super) fn md_parity(site: &Site<'_, '_>, array: &BlockDevice) -> Vec<Remedy>
          (`update-initramfs -u`, `dracut --force`)."
     };
     vec![
-        check_members(site),
+        check_members(&volume.stack),
         Remedy::command(text, lines.join("\n"))
             .risk(RAID_RISK)
             .undo(format!(
@@ -225,7 +224,7 @@ pub(super) fn dm_parity(device: &BlockDevice) -> Remedy {
 
 /// Switching from or to `ignore` requires an inactive pool (lvm2: "Cannot change support for
 /// discards while pool volume is active"), and therefore inactive thin volumes.
-pub(super) fn thin_ignore(site: &Site<'_, '_>, pool: &BlockDevice) -> Remedy {
+pub(super) fn thin_ignore(host: &Host, pool: &BlockDevice) -> Remedy {
     let text = "Let the pool pass discards. It has to be inactive for that, so unmount and \
                 deactivate its volumes first, and activate them again afterwards.";
     let Some(path) = pool_path(pool) else {
@@ -234,19 +233,16 @@ pub(super) fn thin_ignore(site: &Site<'_, '_>, pool: &BlockDevice) -> Remedy {
         ));
     };
     let path = operand(&path);
-    let volumes: Vec<&BlockDevice> = site
-        .host
+    let volumes: Vec<&BlockDevice> = host
         .devices
         .iter()
         .filter(|device| device.below.contains(&pool.name))
         .collect();
-    let mounted: Vec<&Mount> = site
-        .host
+    let mounted: Vec<&Mount> = host
         .mounts
         .iter()
         .filter(|mount| {
-            site.host
-                .device_of(mount)
+            host.device_of(mount)
                 .is_some_and(|device| volumes.iter().any(|volume| volume.name == device.name))
         })
         .collect();

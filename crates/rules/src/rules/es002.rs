@@ -33,10 +33,11 @@
 
 use crate::cluster::ClusterContext;
 use crate::cluster::cost::{self, Model, describe_accuracy, scanning};
+use crate::finding;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use facts::cluster::{Flavour, ShardCounts};
-use facts::{Finding, Remedy, Severity};
+use facts::{Finding, Remedy};
 use shards::cost::Prediction;
 
 pub(crate) const RULE: Rule = Rule {
@@ -76,14 +77,9 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         .and_then(|i| i.closed_in_routing_table);
     let scan_ms = added_by_scan(cx, shards, copies);
     let is_costly = scan_ms.is_some_and(|(with, without)| with.ms - without.ms >= WARNING_MS);
-    let severity = if is_costly {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
     let mut finding = cx.about_cluster(
         &RULE,
-        severity,
+        finding::warning_if(is_costly),
         format!(
             "{} of closed indices are in the routing table",
             units::count::counted(copies, "copy", "copies")
@@ -182,6 +178,7 @@ mod tests {
     use super::*;
     use crate::test_cluster::{TestCluster, assert_well_formed};
     use crate::test_host::only;
+    use facts::Severity;
 
     fn cluster(version: &str) -> TestCluster {
         TestCluster::new()

@@ -31,11 +31,12 @@
 
 use crate::cluster::ClusterContext;
 use crate::cluster::cost::{self, Model, describe_accuracy, scanning};
+use crate::finding;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::rules::es001::{INCLUDE_RELOCATIONS, is_worth_fixing};
 use facts::cluster::SettingOrigin;
-use facts::{Finding, Remedy, Severity};
+use facts::{Finding, Remedy};
 
 pub(crate) const RULE: Rule = Rule {
     id: "ES004",
@@ -56,11 +57,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     if pays_off(cx) {
         return;
     }
-    let severity = if saves_scan {
-        Severity::Info
-    } else {
-        Severity::Warning
-    };
+    let severity = finding::warning_if(!saves_scan);
     let mut finding = cx.about_cluster(&RULE, severity, "disk checks ignore relocating shards");
     finding.why = format!(
         "The master looks at what is on a node's disks now, not at what is on its way there. It \
@@ -165,6 +162,7 @@ mod tests {
     use super::*;
     use crate::test_cluster::{TestCluster, assert_well_formed};
     use crate::test_host::only;
+    use facts::Severity;
 
     fn off(origin: SettingOrigin) -> TestCluster {
         TestCluster::new().setting(origin, INCLUDE_RELOCATIONS, "false")

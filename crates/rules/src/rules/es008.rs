@@ -44,7 +44,7 @@ use crate::cluster::refresh::Refresh;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
-use crate::wording;
+use crate::{finding, wording};
 use facts::cluster::{IndexSetting, IndexSettings, SettingOrigin};
 use facts::{Finding, Remedy, Severity};
 
@@ -288,11 +288,7 @@ fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Ou
             if several.is_empty() && by_default == 0 {
                 return;
             }
-            let severity = if several.is_empty() {
-                Severity::Info
-            } else {
-                Severity::Warning
-            };
+            let severity = finding::warning_if(!several.is_empty());
             let mut finding = about_indices(
                 cx,
                 severity,

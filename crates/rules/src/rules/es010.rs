@@ -39,9 +39,9 @@ use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::times::{self, EVENT_PERIOD_MIN_S, HostClock, MEETINGS_AHEAD, TOGETHER_S};
 use crate::trim_jobs::TIMERS_UNKNOWN;
-use crate::{trim_remedy, wording};
+use crate::{finding, trim_remedy, wording};
+use facts::Remedy;
 use facts::host::{Job, Trigger};
-use facts::{Remedy, Severity};
 use schedule::{Collision, Run};
 
 pub(crate) const RULE: Rule = Rule {
@@ -250,11 +250,8 @@ fn report(
 ) {
     let is_certain = collision.is_certain();
     let overlap = overlap(met);
-    let severity = if is_certain || overlap.is_some_and(|probability| probability >= LIKELY) {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let is_likely = overlap.is_some_and(|probability| probability >= LIKELY);
+    let severity = finding::warning_if(is_certain || is_likely);
     let mut finding = cx.about_cluster(
         &RULE,
         severity,
@@ -362,6 +359,7 @@ mod tests {
     use crate::test_host::{TestHost, nvme, only};
     use crate::test_jobs::{LISTED_IN, cron_weekly, fstrim_timer, jobs, timer};
     use facts::Host;
+    use facts::Severity;
     use facts::host::Calendars;
 
     fn host(name: &str, list: Vec<Job>) -> Host {

@@ -27,12 +27,12 @@
 //! - MongoDB manual: Production Notes, on noatime
 
 use crate::context::Context;
-use crate::fstab_edit;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, printable};
-use facts::host::{Mount, Store, StoreEngine};
-use facts::{Evidence, Finding, Remedy, Severity};
+use crate::{finding, fstab_edit};
+use facts::host::{BlockDevice, Mount, Store, StoreEngine};
+use facts::{Finding, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "FS003",
@@ -51,8 +51,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         };
         if !stores.is_empty() && is_strict(mount) {
-            out.findings
-                .push(finding(cx, mount, &device.name, stores[0]));
+            out.findings.push(about(cx, mount, device, stores[0]));
         }
     }
 }
@@ -66,7 +65,7 @@ fn is_strict(mount: &Mount) -> bool {
             .any(has)
 }
 
-fn finding(cx: &Context<'_>, mount: &Mount, device: &str, store: &Store) -> Finding {
+fn about(cx: &Context<'_>, mount: &Mount, device: &BlockDevice, store: &Store) -> Finding {
     let point = operand(&mount.mount_point);
     let remount = format!("mount -o remount,noatime {point}");
     let undo = format!("mount -o remount,strictatime {point}");
@@ -91,40 +90,24 @@ fn finding(cx: &Context<'_>, mount: &Mount, device: &str, store: &Store) -> Find
         )
         .undo(undo),
     };
-    Finding {
-        rule: RULE.id.to_owned(),
-        severity: Severity::Warning,
-        subject: printable(&mount.mount_point),
-        mount_point: Some(mount.mount_point.clone()),
-        host: None,
-        cluster: None,
-        device: Some(device.to_owned()),
-        title: match store.engine {
-            StoreEngine::DataPath => {
-                "every read below the given data path writes an access time".to_owned()
-            }
-            ref engine => format!(
-                "every read of {}'s files writes an access time",
-                printable(engine.label())
-            ),
-        },
-        why: "Neither noatime nor relatime is set. Each read marks an inode dirty, so that \
-            searches cause metadata writes and journal commits."
-            .to_owned(),
-        evidence: vec![Evidence::new(
-            mount.read_from(),
-            format!(
-                "{} {} {}",
-                mount.mount_point,
-                mount.fs_type,
-                mount.options.join(",")
-            ),
-        )],
-        remedy: vec![remedy.risk(
-            "Programs that rely on access times no longer see reads; no store relies \
-                on them.",
-        )],
-    }
+    let title = match store.engine {
+        StoreEngine::DataPath => {
+            "every read below the given data path writes an access time".to_owned()
+        }
+        ref engine => format!(
+            "every read of {}'s files writes an access time",
+            printable(engine.label())
+        ),
+    };
+    let mut finding = finding::about_mount(&RULE, Severity::Warning, mount, device, title);
+    finding.why = "Neither noatime nor relatime is set. Each read marks an inode dirty, so that \
+                   searches cause metadata writes and journal commits."
+        .to_owned();
+    finding.remedy.push(remedy.risk(
+        "Programs that rely on access times no longer see reads; no store relies \
+                        on them.",
+    ));
+    finding
 }
 
 #[cfg(test)]

@@ -309,11 +309,7 @@ fn agrees(known: KnownStripes, stripes: Stripes) -> bool {
 }
 
 fn severity(volume: &Volume<'_>) -> Severity {
-    if volume.stores.is_empty() {
-        Severity::Info
-    } else {
-        Severity::Warning
-    }
+    finding::warning_if(!volume.stores.is_empty())
 }
 
 fn disagreement(

@@ -210,11 +210,7 @@ fn job_evidence(jobs: &[DiskJob<'_>]) -> Vec<Evidence> {
 }
 
 fn severity(cx: &Context<'_>, certain: bool) -> Severity {
-    if certain && !cx.host.stores.is_empty() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    }
+    finding::warning_if(certain && !cx.host.stores.is_empty())
 }
 
 /// Reports heavy scripts in one directory.

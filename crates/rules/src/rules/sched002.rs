@@ -78,11 +78,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
 
 /// Returns the severity of duplicated work: heavy work on a host with a store is a warning.
 fn severity(cx: &Context<'_>, is_heavy: bool) -> Severity {
-    if is_heavy && !cx.host.stores.is_empty() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    }
+    finding::warning_if(is_heavy && !cx.host.stores.is_empty())
 }
 
 /// Reports scripts in a directory that both cron and anacron start, one finding per directory.

@@ -51,15 +51,15 @@
 
 use crate::context::Context;
 use crate::discard_path::{self, Cause, Fault};
-use crate::discard_remedy::{self, Site};
+use crate::discard_remedy::{self, FAULTS_MAX};
 use crate::medium::{self, Drive, Place};
 use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::volume::Volume;
 use crate::volumes::{self, Group};
-use crate::{finding, shell, wording};
+use crate::{finding, wording};
 use facts::host::{BlockDevice, DeviceKind};
-use facts::{Evidence, Finding, Host, Remedy, Severity, Stack};
+use facts::{Evidence, Finding, Host, Severity, Stack};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM001",
@@ -67,9 +67,6 @@ pub(crate) const RULE: Rule = Rule {
     source: include_str!("trim001.rs"),
     check: Check::Host(Needs::Devices, check),
 };
-
-/// Maximum number of layers at fault listed per mount; further ones are counted.
-const FAULTS_MAX: usize = 8;
 
 pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
     let mut refused = Vec::new();
@@ -141,14 +138,8 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
             group.has_store(),
         )
     };
-    let more = match faults.len() {
-        1 => String::new(),
-        n => format!(", and {} more like it", n - 1),
-    };
-    let title = format!("{}{more}", discard_remedy::headline(first));
-    let mut finding = finding::about_volume(&RULE, severity, volume, title);
-    finding.subject = shell::printable(&first.device.dev_path());
-    finding.device = Some(first.device.name.clone());
+    let title = discard_remedy::title(faults);
+    let mut finding = finding::about_layer(&RULE, severity, volume, first.device, title);
     finding.why = why(host, volume, first, masked);
     for fault in faults.iter().take(FAULTS_MAX) {
         finding.evidence.extend(discard_path::evidence_of(fault));
@@ -167,7 +158,9 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     finding.evidence.extend(wording::medium_evidence(volume));
     finding.evidence.extend(group.others_as_evidence());
     finding.evidence.dedup();
-    finding.remedy = remedies(host, volume, faults, masked);
+    let both = faults.iter().take(FAULTS_MAX);
+    let both = both.chain(masked.iter().take(FAULTS_MAX));
+    finding.remedy = discard_remedy::of_all(host, volume, both);
     finding
 }
 
@@ -224,32 +217,6 @@ fn taking_below(volume: &Volume<'_>, fault: &Fault<'_>) -> Vec<Evidence> {
         .take(SHOWN_MAX)
         .flat_map(|layer| discard_path::limits_of(layer.device).into_iter().take(1))
         .collect()
-}
-
-fn remedies(
-    host: &Host,
-    volume: &Volume<'_>,
-    faults: &[Fault<'_>],
-    masked: &[Fault<'_>],
-) -> Vec<Remedy> {
-    let site = Site {
-        host,
-        mount: volume.mount,
-        stack: &volume.stack,
-    };
-    let mut all: Vec<Remedy> = Vec::new();
-    for fault in faults
-        .iter()
-        .take(FAULTS_MAX)
-        .chain(masked.iter().take(FAULTS_MAX))
-    {
-        for remedy in discard_remedy::remedies(&site, fault) {
-            if !all.contains(&remedy) {
-                all.push(remedy);
-            }
-        }
-    }
-    all
 }
 
 #[cfg(test)]

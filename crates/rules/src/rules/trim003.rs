@@ -175,7 +175,7 @@ fn check_timer(
         would_trim
             .iter()
             .take(wording::EVIDENCE_MAX)
-            .map(|volume| wording::mount_evidence(volume)),
+            .map(|volume| wording::mount_evidence(volume.mount)),
     );
     finding.remedy = remedies(cx, quiet, (timer, trim), fault, &would_trim);
     for volume in tied {

@@ -36,7 +36,6 @@ use crate::trim_jobs::TrimJob;
 use crate::trim_state::{OnlineDiscard, online_discard};
 use crate::volume::Volume;
 use crate::{finding, trim_remedy, trim_state, wording};
-use facts::Severity;
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM004",
@@ -73,11 +72,8 @@ fn report(
     reaching: &[&TrimJob<'_>],
     out: &mut Outcome,
 ) {
-    let severity = if volume.stores.is_empty() || online == OnlineDiscard::Background {
-        Severity::Info
-    } else {
-        Severity::Warning
-    };
+    let severity =
+        finding::warning_if(!volume.stores.is_empty() && online != OnlineDiscard::Background);
     let names: Vec<String> = reaching
         .iter()
         .map(|trim| wording::job_name(trim.job))
@@ -136,6 +132,7 @@ mod tests {
     use super::*;
     use crate::test_host::{TestHost, nvme, only, virtio};
     use crate::test_jobs::{LISTED_IN, cron_job, cron_weekly, fstab, fstrim_timer, jobs};
+    use facts::Severity;
 
     fn host(fs_type: &str, options: &str) -> TestHost {
         TestHost::new()

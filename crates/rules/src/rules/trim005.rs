@@ -39,7 +39,7 @@ use crate::trim_state::{OnlineDiscard, online_discard, unqueued_trim};
 use crate::volume::Volume;
 use crate::{discard_path, finding, fstab_edit, shell, trim_remedy, trim_state, wording};
 use facts::host::{BlockDevice, DeviceKind};
-use facts::{Evidence, Remedy, Severity};
+use facts::{Evidence, Remedy};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM005",
@@ -91,11 +91,7 @@ fn report(
     unqueued: &[(&BlockDevice, &'static str)],
     out: &mut Outcome,
 ) {
-    let severity = if unqueued.is_empty() || volume.stores.is_empty() {
-        Severity::Info
-    } else {
-        Severity::Warning
-    };
+    let severity = finding::warning_if(!unqueued.is_empty() && !volume.stores.is_empty());
     let title = match (unqueued.is_empty(), trims) {
         (false, _) => "mounted with `discard` on drives whose TRIM is not queued",
         (true, Some(_)) => "trimmed by online discard only",
@@ -183,6 +179,7 @@ mod tests {
     use super::*;
     use crate::test_host::{TestHost, crypt, md, nvme, only, sata};
     use crate::test_jobs::{fstrim_timer, jobs};
+    use facts::Severity;
     use facts::host::AtaTrim;
 
     fn sata_with(trim: AtaTrim) -> BlockDevice {

@@ -43,7 +43,6 @@ use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{Miss, Reach, TrimJob};
 use crate::volumes::{self, Group};
 use crate::{finding, trim_remedy, trim_state, wording};
-use facts::Severity;
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM006",
@@ -86,11 +85,7 @@ fn report(
     out: &mut Outcome,
 ) {
     let (volume, miss) = (group.volume, &group.item);
-    let severity = if volume.stores.is_empty() {
-        Severity::Info
-    } else {
-        Severity::Warning
-    };
+    let severity = finding::warning_if(!volume.stores.is_empty());
     let job = wording::job_name(trim.job);
     let mount_point = wording::mount_point(volume);
     let mut finding = finding::about_volume(
@@ -150,7 +145,7 @@ fn report(
     let others = group.others.iter().take(wording::EVIDENCE_MAX);
     finding
         .evidence
-        .extend(others.map(|other| wording::mount_evidence(other)));
+        .extend(others.map(|other| wording::mount_evidence(other.mount)));
     finding.evidence.extend(wording::medium_evidence(volume));
     let slot = times.weekly();
     if *miss != Miss::ReadOnly {
@@ -176,6 +171,7 @@ mod tests {
     use crate::test_host::{TestHost, nvme, only, virtio};
     use crate::test_jobs::{cron_job, cron_weekly, fstab, fstrim_timer, jobs, with_state};
     use facts::Evidence;
+    use facts::Severity;
     use facts::host::EnabledState;
 
     fn host() -> TestHost {

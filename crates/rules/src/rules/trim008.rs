@@ -33,12 +33,12 @@
 
 use crate::context::Context;
 use crate::discard_path::{self, Cause, Fault};
-use crate::discard_remedy::{self, Site};
+use crate::discard_remedy::{self, FAULTS_MAX};
 use crate::medium;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::volumes::{self, Group};
-use crate::{finding, shell, wording};
+use crate::{finding, wording};
 use facts::{Finding, Host};
 
 pub(crate) const RULE: Rule = Rule {
@@ -47,9 +47,6 @@ pub(crate) const RULE: Rule = Rule {
     source: include_str!("trim008.rs"),
     check: Check::Host(Needs::Devices, check),
 };
-
-/// Maximum number of layers at fault listed per mount; further ones are counted.
-const FAULTS_MAX: usize = 8;
 
 pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
     let mut swallowed = Vec::new();
@@ -90,14 +87,8 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
         medium::of_stack(&host.platform, &volume.stack),
         group.has_store(),
     );
-    let more = match faults.len() {
-        1 => String::new(),
-        n => format!(", and {} more like it", n - 1),
-    };
-    let title = format!("{}{more}", discard_remedy::headline(first));
-    let mut finding = finding::about_volume(&RULE, severity, volume, title);
-    finding.subject = shell::printable(&first.device.dev_path());
-    finding.device = Some(first.device.name.clone());
+    let title = discard_remedy::title(faults);
+    let mut finding = finding::about_layer(&RULE, severity, volume, first.device, title);
     finding.why = format!(
         "{} `fstrim {}` reports success, so nobody notices that the drives never learn what was \
          freed.",
@@ -107,19 +98,10 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     finding
         .evidence
         .extend(discard_path::limits_of(volume.stack.top()));
-    let site = Site {
-        host,
-        mount: volume.mount,
-        stack: &volume.stack,
-    };
-    for fault in faults.iter().take(FAULTS_MAX) {
-        finding.evidence.extend(discard_path::evidence_of(fault));
-        for remedy in discard_remedy::remedies(&site, fault) {
-            if !finding.remedy.contains(&remedy) {
-                finding.remedy.push(remedy);
-            }
-        }
-    }
+    let listed = || faults.iter().take(FAULTS_MAX);
+    let causes = listed().flat_map(discard_path::evidence_of);
+    finding.evidence.extend(causes);
+    finding.remedy = discard_remedy::of_all(host, volume, listed());
     finding.evidence.extend(wording::medium_evidence(volume));
     finding.evidence.extend(group.others_as_evidence());
     finding.evidence.dedup();

@@ -35,7 +35,7 @@ use crate::medium;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::volumes::{self, Group};
-use crate::{discard_remedy, finding, shell, wording};
+use crate::{discard_remedy, finding, wording};
 use facts::{Finding, Host, Remedy};
 
 pub(crate) const RULE: Rule = Rule {
@@ -81,9 +81,7 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
         "discards are switched off by hand on {}",
         wording::list(&names)
     );
-    let mut finding = finding::about_volume(&RULE, severity, volume, title);
-    finding.subject = shell::printable(&first.device.dev_path());
-    finding.device = Some(first.device.name.clone());
+    let mut finding = finding::about_layer(&RULE, severity, volume, first.device, title);
     finding.why = format!(
         "{} Until that is undone, what is freed below {} is never discarded, and a trim fails or \
          skips it silently.",

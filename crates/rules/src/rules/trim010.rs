@@ -40,9 +40,9 @@ use crate::outcome::Outcome;
 use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::volume::Volume;
-use crate::{finding, shell, trim_remedy, volumes, wording};
+use crate::{finding, trim_remedy, volumes, wording};
 use facts::host::BlockDevice;
-use facts::{Evidence, Finding, Remedy, Severity};
+use facts::{Evidence, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM010",
@@ -97,19 +97,14 @@ fn blocklisted(cx: &Context<'_>, out: &mut Outcome) {
         }
     }
     for group in volumes::grouped(found) {
-        let severity = if group.has_store() {
-            Severity::Warning
-        } else {
-            Severity::Info
-        };
         let names: Vec<String> = group.item.iter().map(|drive| name_of(drive)).collect();
-        let mut finding = finding::about_volume(
+        let mut finding = finding::about_layer(
             &RULE,
-            severity,
+            finding::warning_if(group.has_store()),
             group.volume,
+            group.item[0],
             format!("the kernel forbids TRIM on {}", wording::list(&names)),
         );
-        mark(&mut finding, group.item[0]);
         finding.why = "The firmware is on the kernel's list of those that lose or corrupt data on \
                        TRIM. Not trimming is right here; forcing it through provisioning_mode is \
                        not."
@@ -165,17 +160,17 @@ fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
     }
     for group in volumes::grouped(found) {
         let sharer = &group.item;
-        let mut finding = finding::about_volume(
+        let mut finding = finding::about_layer(
             &RULE,
             Severity::Info,
             group.volume,
+            sharer.device,
             format!(
                 "{} {} takes discards: a trim gives capacity back, but must be paced",
                 sharer.kind,
                 name_of(sharer.device)
             ),
         );
-        mark(&mut finding, sharer.device);
         sharer.why.clone_into(&mut finding.why);
         finding
             .evidence
@@ -196,11 +191,6 @@ fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
             .push(trim_remedy::trim_paced(group.volume, quiet.weekly()));
         out.findings.push(finding);
     }
-}
-
-fn mark(finding: &mut Finding, device: &BlockDevice) {
-    finding.subject = shell::printable(&device.dev_path());
-    finding.device = Some(device.name.clone());
 }
 
 fn thin_volume<'a>(volume: &Volume<'a>, above_pool: Option<usize>) -> Option<Sharer<'a>> {

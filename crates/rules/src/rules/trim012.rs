@@ -36,7 +36,7 @@ use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, quote};
 use crate::volumes::{self, Group};
-use crate::{discard_path, discard_remedy, finding, shell, trim_remedy, wording};
+use crate::{discard_path, discard_remedy, finding, trim_remedy, wording};
 use facts::host::{BlockDevice, DeviceKind, ScsiTransport};
 use facts::{Finding, Remedy, Severity};
 
@@ -114,17 +114,16 @@ fn finding(group: &Group<'_, '_, Vec<&BlockDevice>>) -> Finding {
         (false, false, 1) => "virtual disk",
         (false, false, _) => "virtual disks",
     };
-    let mut finding = finding::about_volume(
+    let mut finding = finding::about_layer(
         &RULE,
         Severity::Info,
         group.volume,
+        first,
         format!(
             "{what} {} {verb} discards; whether they free anything cannot be seen from here",
             wording::list(&names)
         ),
     );
-    finding.subject = shell::printable(&first.dev_path());
-    finding.device = Some(first.name.clone());
     finding.why = if is_loop {
         "A discard punches a hole into the file behind the loop device, if its filesystem can do \
          that. Whether the drive below that file learns of it is another question."
