@@ -46,13 +46,39 @@ impl<'a> ClusterContext<'a> {
     /// Elasticsearch 8.0 and in OpenSearch, unless configured otherwise.
     pub(crate) fn is_single_data_node_exempt(&self) -> bool {
         const KEY: &str = "cluster.routing.allocation.disk.watermark.enable_for_single_data_node";
-        let settings = self.cluster.settings.as_ref();
-        let is_enabled =
-            settings.and_then(|settings| settings.text(KEY)).as_deref() == Some("true");
+        let is_enabled = self.setting_text(KEY).as_deref() == Some("true");
         self.cluster.nodes.is_some()
             && self.cluster.data_nodes().count() == 1
             && !self.is_elasticsearch_from(8, 0)
             && !is_enabled
+    }
+
+    /// Returns the value of a cluster setting as text; `None` if it is not set, or not known.
+    pub(crate) fn setting_text(&self, key: &str) -> Option<String> {
+        self.cluster.settings.as_ref()?.text(key)
+    }
+
+    /// Returns where a cluster setting is set; `None` if it is not, or that is not known.
+    fn setting_origin(&self, key: &str) -> Option<SettingOrigin> {
+        let setting = self.cluster.settings.as_ref()?.get(key)?;
+        Some(setting.origin)
+    }
+
+    /// Whether a cluster setting comes from the configuration files of nodes.
+    pub(crate) fn is_set_in_file(&self, key: &str) -> bool {
+        matches!(
+            self.setting_origin(key),
+            Some(SettingOrigin::NodeFile | SettingOrigin::Default)
+        )
+    }
+
+    /// Returns the data nodes of any tier, except those of the frozen one alone.
+    pub(crate) fn nodes_with_shards(&self) -> impl Iterator<Item = &'a ClusterNode> {
+        let is_data = |role: &&String| *role == "data" || role.starts_with("data_");
+        self.cluster.data_nodes().filter(move |node| {
+            let mut roles = node.roles.iter().filter(is_data).peekable();
+            roles.peek().is_none() || roles.any(|role| role != "data_frozen")
+        })
     }
 
     /// Returns the nodes, or records that the rule was skipped.
@@ -185,13 +211,7 @@ impl<'a> ClusterContext<'a> {
 
     /// Returns the command that changes a cluster setting at its current origin; `value` is JSON.
     pub(crate) fn put_setting(&self, key: &str, value: &str) -> String {
-        let origin = self
-            .cluster
-            .settings
-            .as_ref()
-            .and_then(|settings| settings.get(key))
-            .map(|setting| setting.origin);
-        let scope = match origin {
+        let scope = match self.setting_origin(key) {
             Some(SettingOrigin::Transient) => "transient",
             _ => "persistent",
         };

@@ -37,8 +37,16 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Creates the model of the cluster with its current routing table and the scan.
-    pub fn new(
+    /// Creates the model of a cluster with its current routing table and the scan; `None` if its version does not scan,
+    /// if it has fewer than two data nodes, or if it did not tell enough.
+    pub fn of(cx: &ClusterContext<'_>) -> Option<Self> {
+        let profile = scanning(cx.elasticsearch()?)?;
+        let shards = cx.cluster.shards.as_ref()?;
+        let data_nodes = cx.cluster.data_nodes().count() as u64;
+        (data_nodes > 1).then(|| Self::new(cx, profile, shards, data_nodes))
+    }
+
+    fn new(
         cx: &ClusterContext<'_>,
         profile: &'static Profile,
         shards: &ShardCounts,
@@ -62,6 +70,11 @@ impl Model {
                 uneven_permille: EVEN,
             },
         }
+    }
+
+    /// Returns the number of copies in its routing table that are assigned to nodes.
+    pub fn copies(&self) -> u64 {
+        self.shape.copies
     }
 
     /// Returns the model without the scan, as with `include_relocations: false`.
@@ -132,13 +145,11 @@ pub struct RerouteCost {
 /// `None` if it does not scan, or if the cluster did not tell enough.
 pub fn scan_cost(cluster: &Cluster) -> Option<(RerouteCost, RerouteCost)> {
     let cx = ClusterContext::new(cluster, &[]);
-    let profile = scanning(cx.elasticsearch()?)?;
     let settings = cluster.settings.as_ref()?;
-    let data_nodes = cluster.data_nodes().count() as u64;
-    if data_nodes < 2 || !settings.disk_threshold_enabled() || !settings.include_relocations() {
+    if !settings.disk_threshold_enabled() || !settings.include_relocations() {
         return None;
     }
-    let model = Model::new(&cx, profile, cluster.shards.as_ref()?, data_nodes);
+    let model = Model::of(&cx)?;
     let cost = |reroute: Prediction, creation: OperationCost| RerouteCost {
         reroute_ms: reroute.ms,
         create_ms: (creation.least.ms, creation.most.ms),

@@ -8,8 +8,7 @@ const THRESHOLD: &str = "cluster.routing.allocation.balance.threshold";
 
 /// Balances less exactly, unless that is set already.
 pub(crate) fn threshold(cx: &ClusterContext<'_>, all: &mut Vec<Remedy>) {
-    let settings = cx.cluster.settings.as_ref();
-    let set = settings.and_then(|settings| settings.text(THRESHOLD));
+    let set = cx.setting_text(THRESHOLD);
     if set.is_some_and(|text| text.parse::<f64>().is_ok_and(|threshold| threshold > 1.0)) {
         return;
     }

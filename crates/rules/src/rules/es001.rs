@@ -120,10 +120,9 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     ) else {
         return;
     };
-    let model = Model::new(cx, profile, shards, data_nodes);
-    if !is_worth_fixing(&model) {
+    let Some(model) = Model::of(cx).filter(is_worth_fixing) else {
         return;
-    }
+    };
     let mut eligible = cx.cluster.master_eligible_nodes();
     if eligible.any(|node| node.is_master_of(cx.cluster) && node.has_live_fix()) {
         report_others(cx, out);

@@ -36,7 +36,7 @@ use crate::cluster::cost::{self, Model, describe_accuracy, scanning};
 use crate::finding;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
-use facts::cluster::{Flavour, ShardCounts};
+use facts::cluster::Flavour;
 use facts::{Finding, Remedy};
 use shards::cost::Prediction;
 
@@ -75,7 +75,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         .indices
         .as_ref()
         .and_then(|i| i.closed_in_routing_table);
-    let scan_ms = added_by_scan(cx, shards, copies);
+    let scan_ms = added_by_scan(cx, copies);
     let is_costly = scan_ms.is_some_and(|(with, without)| with.ms - without.ms >= WARNING_MS);
     let mut finding = cx.about_cluster(
         &RULE,
@@ -120,23 +120,13 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
 }
 
 /// Predicts a reroute with and without the closed copies, if this version scans.
-fn added_by_scan(
-    cx: &ClusterContext<'_>,
-    shards: &ShardCounts,
-    copies: u64,
-) -> Option<(Prediction, Prediction)> {
-    let profile = scanning(cx.elasticsearch()?)?;
+fn added_by_scan(cx: &ClusterContext<'_>, copies: u64) -> Option<(Prediction, Prediction)> {
     let settings = cx.cluster.settings.as_ref()?;
     if !settings.include_relocations() || !settings.disk_threshold_enabled() {
         return None;
     }
-    cx.cluster.nodes.as_ref()?;
-    let nodes = cx.cluster.data_nodes().count() as u64;
-    if nodes < 2 {
-        return None;
-    }
-    let model = Model::new(cx, profile, shards, nodes);
-    let without = model.with_copies(cost::assigned(shards).saturating_sub(copies));
+    let model = Model::of(cx)?;
+    let without = model.with_copies(model.copies().saturating_sub(copies));
     Some((model.reroute(), without.reroute()))
 }
 

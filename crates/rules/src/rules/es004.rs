@@ -35,7 +35,6 @@ use crate::finding;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::rules::es001::{INCLUDE_RELOCATIONS, is_worth_fixing};
-use facts::cluster::SettingOrigin;
 use facts::{Finding, Remedy};
 
 pub(crate) const RULE: Rule = Rule {
@@ -54,7 +53,8 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         return;
     }
     let saves_scan = cx.elasticsearch().and_then(scanning).is_some();
-    if pays_off(cx) {
+    // ES001 recommends the setting where it ends a scan that would take so long.
+    if Model::of(cx).as_ref().is_some_and(is_worth_fixing) {
         return;
     }
     let severity = finding::warning_if(!saves_scan);
@@ -87,26 +87,8 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     out.findings.push(finding);
 }
 
-/// Whether the setting ends a scan that would take so long that ES001 recommends it.
-fn pays_off(cx: &ClusterContext<'_>) -> bool {
-    let profile = cx.elasticsearch().and_then(scanning);
-    let (Some(profile), Some(shards), Some(_)) = (profile, &cx.cluster.shards, &cx.cluster.nodes)
-    else {
-        return false;
-    };
-    let nodes = cx.cluster.data_nodes().count() as u64;
-    nodes > 1 && is_worth_fixing(&Model::new(cx, profile, shards, nodes))
-}
-
 fn add_remedies(cx: &ClusterContext<'_>, saves_scan: bool, finding: &mut Finding) {
-    let settings = cx.cluster.settings.as_ref();
-    let origin = settings
-        .and_then(|settings| settings.get(INCLUDE_RELOCATIONS))
-        .map(|setting| setting.origin);
-    let is_in_file = matches!(
-        origin,
-        Some(SettingOrigin::NodeFile | SettingOrigin::Default)
-    );
+    let is_in_file = cx.is_set_in_file(INCLUDE_RELOCATIONS);
     let text = match (saves_scan, is_in_file) {
         (true, _) => "Upgrade to 7.6.0 or later, then remove the setting.",
         (false, true) => {
@@ -131,30 +113,23 @@ fn add_remedies(cx: &ClusterContext<'_>, saves_scan: bool, finding: &mut Finding
 
 /// Describes the cost of reverting the setting on a version that scans.
 fn risk(cx: &ClusterContext<'_>) -> String {
-    let profile = cx.elasticsearch().and_then(scanning);
-    let nodes = cx
-        .cluster
-        .nodes
-        .as_ref()
-        .map(|_| cx.cluster.data_nodes().count() as u64);
-    match (profile, &cx.cluster.shards, nodes) {
-        (Some(profile), Some(shards), Some(nodes)) if nodes > 1 => {
-            let model = Model::new(cx, profile, shards, nodes);
-            let with = model.reroute();
-            format!(
-                "Before the upgrade each reroute scans again: predicted {} instead of {} for {}, {}.",
-                cost::format_ms(with.ms),
-                cost::format_ms(model.without_scan().reroute().ms),
-                units::count(cost::assigned(shards), "shard"),
-                describe_accuracy(&with)
-            )
-        }
-        (_, _, Some(nodes)) if nodes < 2 => {
+    let Some(model) = Model::of(cx) else {
+        let has_one = cx.cluster.nodes.is_some() && cx.cluster.data_nodes().count() < 2;
+        let text = if has_one {
             "Before the upgrade each reroute scans all shards from the second data node on (ES001)."
-                .to_owned()
-        }
-        _ => "Before the upgrade each reroute scans all shards again (ES001).".to_owned(),
-    }
+        } else {
+            "Before the upgrade each reroute scans all shards again (ES001)."
+        };
+        return text.to_owned();
+    };
+    let with = model.reroute();
+    format!(
+        "Before the upgrade each reroute scans again: predicted {} instead of {} for {}, {}.",
+        cost::format_ms(with.ms),
+        cost::format_ms(model.without_scan().reroute().ms),
+        units::count(model.copies(), "shard"),
+        describe_accuracy(&with)
+    )
 }
 
 #[cfg(test)]
@@ -163,6 +138,7 @@ mod tests {
     use crate::test_cluster::{TestCluster, assert_well_formed};
     use crate::test_host::only;
     use facts::Severity;
+    use facts::cluster::SettingOrigin;
 
     fn off(origin: SettingOrigin) -> TestCluster {
         TestCluster::new().setting(origin, INCLUDE_RELOCATIONS, "false")

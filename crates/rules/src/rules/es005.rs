@@ -64,10 +64,10 @@ const LIMIT_DEFAULT: u64 = 1_000;
 const LIMIT_NEAR_PERCENT: u64 = 90;
 
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
-    let Some(nodes) = cx.nodes_or_skip(&RULE, out) else {
+    if cx.nodes_or_skip(&RULE, out).is_none() {
         return;
-    };
-    let data_nodes: Vec<&ClusterNode> = nodes.iter().filter(|node| holds_shards(node)).collect();
+    }
+    let data_nodes: Vec<&ClusterNode> = cx.nodes_with_shards().collect();
     match cx.cluster.flavour {
         Flavour::Elasticsearch if cx.is_elasticsearch_from(8, 3) => masters_heap(cx, out),
         Flavour::Elasticsearch => nodes_heap(cx, &data_nodes, 20, out),
@@ -76,13 +76,6 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     if cx.cluster.flavour == Flavour::Opensearch || cx.is_elasticsearch_from(7, 0) {
         cluster_limit(cx, data_nodes.len() as u64, out);
     }
-}
-
-/// Whether a node is a data node of any tier, except of the frozen one alone.
-fn holds_shards(node: &ClusterNode) -> bool {
-    let is_data = |role: &String| role == "data" || role.starts_with("data_");
-    let mut roles = node.roles.iter().filter(|role| is_data(role)).peekable();
-    node.data && (roles.peek().is_none() || roles.any(|role| role != "data_frozen"))
 }
 
 /// Returns the number of copies advised for a heap.

@@ -153,11 +153,7 @@ fn headroom(
 }
 
 fn judge_nodes(cx: &ClusterContext<'_>, limits: &[Limit], out: &mut Outcome) {
-    let data_nodes: Vec<&ClusterNode> = cx
-        .cluster
-        .data_nodes()
-        .filter(|node| !is_frozen_only(node))
-        .collect();
+    let data_nodes: Vec<&ClusterNode> = cx.nodes_with_shards().collect();
     let mut disks: Vec<Disk<'_>> = Vec::new();
     let mut unknown: Vec<String> = Vec::new();
     for &node in &data_nodes {
@@ -205,15 +201,6 @@ fn judge_nodes(cx: &ClusterContext<'_>, limits: &[Limit], out: &mut Outcome) {
     for disk in disks.iter().take(NODES_MAX) {
         out.findings.push(finding(cx, disk, limits, all_high));
     }
-}
-
-fn is_frozen_only(node: &ClusterNode) -> bool {
-    let mut roles = node
-        .roles
-        .iter()
-        .filter(|role| *role == "data" || role.starts_with("data_"))
-        .peekable();
-    roles.peek().is_some() && roles.all(|role| role == "data_frozen")
 }
 
 /// Returns the mount, size and free bytes of each data path, or of all together if paths are not

@@ -43,7 +43,7 @@
 use crate::cluster::ClusterContext;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
-use facts::cluster::{Flavour, SettingOrigin};
+use facts::cluster::Flavour;
 use facts::{Remedy, Severity};
 use shards::joining::Joining;
 use shards::model::{Balancing, Product, Version};
@@ -106,13 +106,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         predicted.as_deref().unwrap_or_default()
     );
     finding.evidence.push(cx.setting_evidence(KEY, "2"));
-    let is_in_file = settings.get(KEY).is_some_and(|setting| {
-        matches!(
-            setting.origin,
-            SettingOrigin::NodeFile | SettingOrigin::Default
-        )
-    });
-    let (text, value) = if is_in_file {
+    let (text, value) = if cx.is_set_in_file(KEY) {
         (
             "Remove it from the configuration file of each master-eligible node. A persistent setting overrides \
              it at once, without a restart.",
@@ -203,6 +197,7 @@ mod tests {
     use super::*;
     use crate::test_cluster::{TestCluster, assert_well_formed};
     use crate::test_host::only;
+    use facts::cluster::SettingOrigin;
 
     fn set(cluster: TestCluster, value: &str) -> Outcome {
         cluster

@@ -117,9 +117,8 @@ fn is_endless(balance: &DesiredBalance) -> bool {
 /// Whether the server itself would warn of so many undesired copies.
 fn is_far(cx: &ClusterContext<'_>, copies: DesiredCopies) -> bool {
     let nodes = cx.cluster.data_nodes().count() as u64;
-    let settings = cx.cluster.settings.as_ref();
-    let share = settings
-        .and_then(|settings| settings.text(SHARE_KEY))
+    let share = cx
+        .setting_text(SHARE_KEY)
         .and_then(|text| text.parse::<f64>().ok())
         .unwrap_or(UNDESIRED_SHARE);
     #[expect(clippy::cast_precision_loss, reason = "compared with a share")]
@@ -176,10 +175,8 @@ fn far(
             shards.relocating, shards.initializing, shards.unassigned
         ),
     );
-    let settings = cx.cluster.settings.as_ref();
     for &Brake { key, free, holds } in BRAKES {
-        let set = settings.and_then(|settings| settings.text(key));
-        if !set.is_some_and(|value| holds(&value)) {
+        if !cx.setting_text(key).is_some_and(|value| holds(&value)) {
             continue;
         }
         finding.evidence.push(cx.setting_evidence(key, free));

@@ -198,8 +198,7 @@ fn time_limit(cx: &ClusterContext<'_>, all: &mut Vec<Remedy>) {
         ));
         return;
     }
-    let settings = cx.cluster.settings.as_ref();
-    let limit = settings.and_then(|settings| settings.text(ALLOCATOR_TIMEOUT));
+    let limit = cx.setting_text(ALLOCATOR_TIMEOUT);
     // -1, the default, means no limit.
     if limit.is_none_or(|limit| limit.starts_with('-')) {
         all.push(
