@@ -12,11 +12,11 @@
 mod cause;
 mod evidence;
 
-pub(crate) use cause::{Cause, is_blocklisted, is_thin_pool, is_vdo};
+pub(crate) use cause::{Cause, has_target, is_blocklisted, is_thin_pool, is_vdo};
 pub(crate) use evidence::{evidence_of, limits_of, trim_attribute};
 
 use cause::{is_metadata, own_cause, swallows};
-use facts::host::{BlockDevice, DeviceKind, DmTarget};
+use facts::host::{BlockDevice, DeviceKind, DiscardLimits, DmTarget};
 use facts::{Layer, Skipped, Stack};
 use std::collections::{HashMap, HashSet};
 
@@ -35,7 +35,7 @@ pub(crate) struct Fault<'a> {
 }
 
 /// The path of a discard from a mount down to the drives.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct DiscardPath<'a> {
     /// Whether the mounted device takes discards, so that `fstrim` reports success; `None` if its
     /// limits are unknown.
@@ -73,6 +73,11 @@ impl DiscardPath<'_> {
             Some(&format!("{}/queue/discard_max_bytes", first.sysfs_path)),
         ))
     }
+}
+
+/// Whether a device says that it takes discards; `None` if its limits are unknown.
+pub(crate) fn takes_discards(device: &BlockDevice) -> Option<bool> {
+    device.discard.and_then(DiscardLimits::accepts)
 }
 
 /// Traces a discard down a stack.
@@ -128,12 +133,7 @@ impl<'s, 'a> Tracer<'s, 'a> {
             todo: Vec::new(),
             visited: HashSet::new(),
             pools_in_doubt: Vec::new(),
-            path: DiscardPath {
-                top_accepts: None,
-                faults: Vec::new(),
-                masked_faults: Vec::new(),
-                unknown: Vec::new(),
-            },
+            path: DiscardPath::default(),
         }
     }
 
@@ -214,10 +214,7 @@ impl<'s, 'a> Tracer<'s, 'a> {
 
     /// Whether a layer says that it takes discards.
     fn announces(&self, index: usize) -> Option<bool> {
-        self.layer(index)
-            .device
-            .discard
-            .and_then(facts::host::DiscardLimits::accepts)
+        takes_discards(self.layer(index).device)
     }
 
     /// Visits every layer that a discard can reach. Uses a work list instead of recursion, which a

@@ -161,6 +161,15 @@ impl DriveLoad {
         excluding(&self.skipped, given)
     }
 
+    fn add_evidence(
+        &mut self,
+        fact: LoadFact,
+        source: impl Into<String>,
+        value: impl std::fmt::Display,
+    ) {
+        self.evidence.push((fact, Evidence::new(source, value)));
+    }
+
     fn skip(&mut self, fact: LoadFact, what: &str, why: impl Into<String>, needs: &str) {
         let skipped = Skipped::new(what, why, Some(needs));
         self.skipped.push((fact, skipped));
@@ -199,10 +208,11 @@ impl DriveLoad {
                     .iter()
                     .map(|drive| drive.sysfs_path.as_str())
                     .collect();
-                self.evidence.push((
+                self.add_evidence(
                     LoadFact::Capacity,
-                    Evidence::new(format!("{}/size", paths.join(", ")), bytes),
-                ));
+                    format!("{}/size", paths.join(", ")),
+                    bytes,
+                );
             }
             None => self.skip(
                 LoadFact::Capacity,
@@ -270,72 +280,56 @@ impl DriveLoad {
         }
     }
 
+    fn add_write_rate(&mut self, host: &Host, drives: &[&BlockDevice]) {
+        match self.bytes_per_day(host, drives) {
+            Ok(bytes) => self.writes_per_day_bytes = Some(bytes),
+            Err((why, needs)) => self.skip(LoadFact::Writes, "writes per day", why, needs),
+        }
+    }
+
+    /// Returns the bytes written per day; the error is why they are unknown, and what would tell them.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
     )] // an estimate
-    fn add_write_rate(&mut self, host: &Host, drives: &[&BlockDevice]) {
-        let what = "writes per day";
-        let Some(uptime_s) = host.platform.uptime_s else {
-            self.skip(
-                LoadFact::Writes,
-                what,
-                "the uptime is unknown",
-                "proc/uptime",
-            );
-            return;
-        };
+    fn bytes_per_day(
+        &mut self,
+        host: &Host,
+        drives: &[&BlockDevice],
+    ) -> Result<u64, (&'static str, &'static str)> {
+        let uptime_s = host.platform.uptime_s;
+        let uptime_s = uptime_s.ok_or(("the uptime is unknown", "proc/uptime"))?;
         if uptime_s < DAY_S {
-            self.skip(LoadFact::Writes, what,
+            return Err((
                 "the host was booted less than a day ago: its counters say nothing of a day's writes",
                 "a day of uptime, or --writes-per-day",
-            );
-            return;
+            ));
         }
         let mut bytes = 0.0;
         for drive in drives {
-            let Some(counters) = drive.counters else {
-                self.skip(
-                    LoadFact::Writes,
-                    what,
-                    "the counters of a drive are unknown",
-                    "sys/block/*/stat",
-                );
-                return;
-            };
+            let counters = drive
+                .counters
+                .ok_or(("the counters of a drive are unknown", "sys/block/*/stat"))?;
             if counters.discards.is_none() {
-                self.skip(
-                    LoadFact::Writes,
-                    what,
+                return Err((
                     "this kernel counts discards as writes",
                     "Linux 4.18 or later, or --writes-per-day",
-                );
-                return;
+                ));
             }
             bytes += counters.written_bytes as f64;
-            self.evidence.push((
+            self.add_evidence(
                 LoadFact::Writes,
-                Evidence::new(
-                    format!("{}/stat: bytes written", drive.sysfs_path),
-                    counters.written_bytes,
-                ),
-            ));
+                format!("{}/stat: bytes written", drive.sysfs_path),
+                counters.written_bytes,
+            );
         }
-        self.evidence.push((
-            LoadFact::Writes,
-            Evidence::new("proc/uptime", format!("{uptime_s:.0} s")),
-        ));
+        self.add_evidence(LoadFact::Writes, "proc/uptime", format!("{uptime_s:.0} s"));
         let per_day = bytes / uptime_s * DAY_S;
         if per_day >= 1.0 {
-            self.writes_per_day_bytes = Some(per_day as u64);
+            Ok(per_day as u64)
         } else {
-            self.skip(
-                LoadFact::Writes,
-                what,
-                "nothing was written since boot",
-                "--writes-per-day",
-            );
+            Err(("nothing was written since boot", "--writes-per-day"))
         }
     }
 
@@ -346,13 +340,11 @@ impl DriveLoad {
                 let used = usage.size_bytes.saturating_sub(usage.free_bytes);
                 let share = used as f64 / usage.size_bytes as f64;
                 self.fill = Some(share.clamp(FILL.0, FILL.1));
-                self.evidence.push((
+                self.add_evidence(
                     LoadFact::Fill,
-                    Evidence::new(
-                        format!("statfs {}: used of size", mount.mount_point),
-                        format!("{used} of {}", usage.size_bytes),
-                    ),
-                ));
+                    format!("statfs {}: used of size", mount.mount_point),
+                    format!("{used} of {}", usage.size_bytes),
+                );
             }
             _ => self.skip(
                 LoadFact::Fill,
@@ -370,22 +362,21 @@ impl DriveLoad {
         self.trims = self.trim_times(&trimming);
         self.loses_discards = trimming.reaches_drives == Some(false);
         if self.loses_discards {
-            self.evidence.push((
+            self.add_evidence(
                 LoadFact::Trims,
-                Evidence::new(
-                    "sys/block/*/queue/discard_max_bytes",
-                    "a layer below loses discards: see `trimtab check --select TRIM`",
-                ),
-            ));
+                "sys/block/*/queue/discard_max_bytes",
+                "a layer below loses discards: see `trimtab check --select TRIM`",
+            );
         }
     }
 
     fn trim_times(&mut self, trimming: &Trimming) -> Option<TrimTimes> {
         if trimming.online {
-            self.evidence.push((
+            self.add_evidence(
                 LoadFact::Trims,
-                Evidence::new("proc/self/mountinfo", "mounted with discard"),
-            ));
+                "proc/self/mountinfo",
+                "mounted with discard",
+            );
             return Some(TrimTimes::Online);
         }
         let Some(jobs) = &trimming.jobs else {
@@ -398,10 +389,7 @@ impl DriveLoad {
             return None;
         };
         let Some(first) = jobs.first() else {
-            self.evidence.push((
-                LoadFact::Trims,
-                Evidence::new("jobs", "none trims this mount"),
-            ));
+            self.add_evidence(LoadFact::Trims, "jobs", "none trims this mount");
             return Some(TrimTimes::Never);
         };
         // The most frequent job counts.
@@ -425,13 +413,11 @@ impl DriveLoad {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
         let every_days = (period_s / DAY_S).round().clamp(1.0, 3660.0) as u32;
         let (day, hour) = job.next.unwrap_or((6, 6));
-        self.evidence.push((
+        self.add_evidence(
             LoadFact::Trims,
-            Evidence::new(
-                job.defined_in.clone(),
-                format!("{} trims every {every_days} d", job.job),
-            ),
-        ));
+            job.defined_in.clone(),
+            format!("{} trims every {every_days} d", job.job),
+        );
         Some(TrimTimes::Periodic {
             every_days,
             first_day: if every_days == 1 { 0 } else { day },
@@ -451,13 +437,11 @@ impl DriveLoad {
             StoreEngine::Other(_) | StoreEngine::DataPath => "files",
         };
         self.workload = Some(name);
-        self.evidence.push((
+        self.add_evidence(
             LoadFact::Workload,
-            Evidence::new(
-                format!("store on the mount: {}", store.engine.label()),
-                format!("workload {name}"),
-            ),
-        ));
+            format!("store on the mount: {}", store.engine.label()),
+            format!("workload {name}"),
+        );
     }
 }
 

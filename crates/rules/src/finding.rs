@@ -77,3 +77,9 @@ pub(crate) fn about_host(
         remedy: Vec::new(),
     }
 }
+
+/// Sorts findings by descending severity, then by rule and subject.
+pub(crate) fn sort(findings: &mut [Finding]) {
+    findings
+        .sort_by(|a, b| (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject)));
+}

@@ -67,7 +67,7 @@ pub use trim_verdict::{
 };
 pub use trims_ahead::{TrimsAhead, trims_ahead};
 
-use facts::{Cluster, Host, Remedy, Skipped};
+use facts::{Cluster, Host, Remedy};
 use std::cmp::Reverse;
 
 /// Selects the rules to run.
@@ -149,7 +149,7 @@ pub fn run_on(subject: Subject<'_>, selection: &Selection, budget: Budget<'_>) -
             } else {
                 "too many layers are below all filesystems together".to_owned()
             };
-            of_host.skipped.push(Skipped::new(what, why, None));
+            of_host.skip(what, why, None);
         }
         if subject.hosts.len() > 1 {
             of_host.set_host(host.name);
@@ -174,9 +174,7 @@ pub fn run_on(subject: Subject<'_>, selection: &Selection, budget: Budget<'_>) -
     for finding in &mut outcome.findings {
         finding.remedy.iter_mut().for_each(drop_unusable_command);
     }
-    outcome
-        .findings
-        .sort_by(|a, b| (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject)));
+    finding::sort(&mut outcome.findings);
     outcome
 }
 
@@ -199,8 +197,7 @@ fn run_rule(
 ) {
     outcome.rules_run.push(rule.id);
     if budget.is_used_up() {
-        let skipped = Skipped::new(rule.id, budget.reason(), None);
-        outcome.skipped.push(skipped);
+        outcome.skip(rule.id, budget.reason(), None);
         return;
     }
     let (findings, skipped) = (outcome.findings.len(), outcome.skipped.len());
@@ -213,7 +210,7 @@ fn run_rule(
             units::grouped(found.len() as u64)
         );
         let what = format!("further findings of {}", rule.id);
-        outcome.skipped.push(Skipped::new(what, why, None));
+        outcome.skip(what, why, None);
         outcome.findings.truncate(findings + FINDINGS_MAX);
     }
     if budget.is_used_up() {
@@ -221,15 +218,13 @@ fn run_rule(
             "{} while it ran: its answer is not complete",
             budget.reason()
         );
-        outcome.skipped.push(Skipped::new(rule.id, why, None));
+        outcome.skip(rule.id, why, None);
     }
     if let Some((why, needs)) = missing
         && outcome.findings.len() == findings
     {
         outcome.skipped.truncate(skipped);
-        outcome
-            .skipped
-            .push(Skipped::new(rule.id, why, Some(needs)));
+        outcome.skip(rule.id, why, Some(needs));
     }
 }
 
@@ -249,9 +244,7 @@ fn skip_without_subject(subject: Subject<'_>, selection: &Selection, outcome: &m
             _ => continue,
         };
         outcome.rules_run.push(rule.id);
-        outcome
-            .skipped
-            .push(Skipped::new(rule.id, why, Some(needs)));
+        outcome.skip(rule.id, why, Some(needs));
     }
 }
 
@@ -276,6 +269,7 @@ mod tests {
     use super::*;
     use crate::test_cluster::TestCluster;
     use crate::test_host::{TestHost, nvme, virtio};
+    use facts::Skipped;
     use std::cell::Cell;
     use std::time::Duration;
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::civil::Weekday;
 use schedule::Run;
 use std::cell::OnceCell;
+use units::date::{weekday, weekday_short};
 
 /// Other jobs must not start from this long before the slot, in minutes...
 const BEFORE_MIN: i64 = 20;
@@ -148,7 +149,7 @@ impl QuietSlot {
     pub fn calendar(self) -> String {
         let hour = self.hour;
         match self.rhythm {
-            Rhythm::Weekly(day) => format!("{} *-*-* {hour:02}:00:00", &name(day)[..3]),
+            Rhythm::Weekly(day) => format!("{} *-*-* {hour:02}:00:00", weekday_short(day)),
             Rhythm::Days(1) => format!("*-*-* {hour:02}:00:00"),
             Rhythm::Days(days) => format!("*-*-1/{days} {hour:02}:00:00"),
         }
@@ -182,22 +183,10 @@ impl QuietSlot {
     fn words(self, hours: i8) -> String {
         let times = format!("{:02}:00 to {:02}:00", self.hour, self.hour + hours);
         match self.rhythm {
-            Rhythm::Weekly(day) => format!("{} {times}", name(day)),
+            Rhythm::Weekly(day) => format!("{} {times}", weekday(day)),
             Rhythm::Days(1) => format!("{times} every day"),
             Rhythm::Days(days) => format!("{times} every {}", units::count(days, "day")),
         }
-    }
-}
-
-fn name(day: Weekday) -> &'static str {
-    match day {
-        Weekday::Monday => "Monday",
-        Weekday::Tuesday => "Tuesday",
-        Weekday::Wednesday => "Wednesday",
-        Weekday::Thursday => "Thursday",
-        Weekday::Friday => "Friday",
-        Weekday::Saturday => "Saturday",
-        Weekday::Sunday => "Sunday",
     }
 }
 

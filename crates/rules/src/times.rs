@@ -114,8 +114,7 @@ impl HostClock {
 
     /// Formats `Mon 2026-11-23 00:00`.
     pub fn show(&self, at: Timestamp) -> String {
-        let zoned = at.to_zoned(self.zone.clone());
-        zoned.strftime("%a %Y-%m-%d %H:%M").to_string()
+        units::date::weekday_minute(at, &self.zone)
     }
 
     /// Formats `Mon 2026-11-23 00:00 to 01:40`.
@@ -124,10 +123,7 @@ impl HostClock {
         if latest.duration_since(earliest) <= EXACT {
             return from;
         }
-        let (first, last) = (
-            earliest.to_zoned(self.zone.clone()),
-            latest.to_zoned(self.zone.clone()),
-        );
+        let (first, last) = (self.local(earliest), self.local(latest));
         if first.date() == last.date() {
             format!("{from} to {}", last.strftime("%H:%M"))
         } else {

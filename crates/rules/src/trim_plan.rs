@@ -354,7 +354,7 @@ fn is_trimmed_to_effect(volume: &Volume<'_>) -> bool {
     TRIMMABLE.contains(&volume.mount.fs_type.as_str())
         && !volume.mount.is_filesystem_read_only()
         && trim_state::fstrim_works_here(volume)
-        && trim_state::trim_has_effect(volume) != Some(false)
+        && volume.discards.reaches_drives() != Some(false)
         && trim_state::online_discard(volume.mount) == OnlineDiscard::Off
 }
 

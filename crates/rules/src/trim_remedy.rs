@@ -76,16 +76,19 @@ pub(crate) fn enable_timer(unit: &str, slot: QuietSlot) -> Remedy {
 
 /// Gives an active timer another calendar.
 pub(crate) fn reschedule_timer(unit: &str, slot: QuietSlot, text: impl Into<String>) -> Remedy {
-    let timer = shell::quote(unit);
-    Remedy::command(
-        text,
-        format!("{} && systemctl restart {timer}", write_drop_in(unit, slot)),
+    let (command, undo) = reschedule_commands(unit, slot);
+    Remedy::command(text, command)
+        .risk("A run that is missed while the host is off is not made up for.")
+        .undo(undo)
+}
+
+/// Returns the commands that give an active timer another calendar, and that take it back.
+fn reschedule_commands(unit: &str, slot: QuietSlot) -> (String, String) {
+    let restart = format!("systemctl restart {}", shell::quote(unit));
+    (
+        format!("{} && {restart}", write_drop_in(unit, slot)),
+        format!("{} && {restart}", remove_drop_in(unit)),
     )
-    .risk("A run that is missed while the host is off is not made up for.")
-    .undo(format!(
-        "{} && systemctl restart {timer}",
-        remove_drop_in(unit)
-    ))
 }
 
 /// Moves a trim job to a quiet time, depending on what starts it.
@@ -283,17 +286,8 @@ pub(crate) fn add_to_trim(
         .as_ref()
         .filter(|_| !is_declared_quiet(job))
         .map(|timer| {
-            let unit = shell::quote(&timer.unit);
-            (
-                format!(
-                    " && {} && systemctl restart {unit}",
-                    write_drop_in(&timer.unit, slot)
-                ),
-                format!(
-                    " && {} && systemctl restart {unit}",
-                    remove_drop_in(&timer.unit)
-                ),
-            )
+            let (command, undo) = reschedule_commands(&timer.unit, slot);
+            (format!(" && {command}"), format!(" && {undo}"))
         });
     let at_quiet_time = if quiet.is_some() {
         format!(" and move the timer: {}", put_in_yours(&slot.start_words()))

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::medium::StackMedium;
 use crate::shell::printable;
-use crate::trim_jobs::has_option;
+use crate::trim_jobs::{bare, has_option};
 use crate::volume::Volume;
 use crate::volumes::TRIMMABLE;
 use crate::{discard_path, fstab_edit, medium, wording};
@@ -68,19 +68,10 @@ fn is_read_only_on_purpose(cx: &Context<'_>, mount: &Mount) -> bool {
     if !mount.is_read_only() {
         return false;
     }
-    let fstab = cx.host.fstab.as_deref().unwrap_or_default();
-    fstab
-        .iter()
-        .filter(|entry| {
-            entry.mount_point.trim_end_matches('/') == mount.mount_point.trim_end_matches('/')
-        })
-        .all(|entry| crate::trim_jobs::has_option(entry, "ro"))
-}
-
-/// Whether trimming this volume has an effect: `Some(false)` if discards are lost on the way,
-/// `None` if that is unknown.
-pub(crate) fn trim_has_effect(volume: &Volume<'_>) -> Option<bool> {
-    volume.discards.reaches_drives()
+    let entries = cx.host.fstab.iter().flatten();
+    entries
+        .filter(|entry| bare(&entry.mount_point) == bare(&mount.mount_point))
+        .all(|entry| has_option(entry, "ro"))
 }
 
 /// Whether the mounted device takes what fstrim sends, regardless of what happens below it.
@@ -111,7 +102,7 @@ pub(crate) fn decay_unknown(cx: &Context<'_>, volume: &Volume<'_>, rule: &str) -
     let medium = medium::of_stack(&cx.host.platform, &volume.stack);
     if volume.stores.is_empty()
         || medium != StackMedium::Unknown
-        || trim_has_effect(volume) == Some(false)
+        || volume.discards.reaches_drives() == Some(false)
         || online_discard(volume.mount) != OnlineDiscard::Off
         || !TRIMMABLE.contains(&volume.mount.fs_type.as_str())
     {
@@ -138,10 +129,8 @@ pub(crate) fn is_worth_a_trim(cx: &Context<'_>, volume: &Volume<'_>) -> bool {
     {
         return false;
     }
-    match trim_has_effect(volume) {
-        Some(effect) => effect,
-        None => is_on_flash(cx, volume),
-    }
+    let reaches = volume.discards.reaches_drives();
+    reaches.unwrap_or_else(|| is_on_flash(cx, volume))
 }
 
 /// Whether a timer would run its job and is merely switched off: not started, enabled or not, but

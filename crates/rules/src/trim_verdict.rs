@@ -2,12 +2,13 @@
 //! use the same discard paths ([`crate::Context::volumes`]), so they cannot disagree.
 
 use crate::context::Context;
-use crate::discard_path::DiscardPath;
+use crate::discard_path::{DiscardPath, takes_discards};
+use crate::finding;
 use crate::outcome::Outcome;
 use crate::rules::{trim001, trim008, trim009, trim010};
 use crate::shell::{printable, quote};
 use crate::volume::Volume;
-use facts::host::{BlockDevice, DiscardLimits, Mount};
+use facts::host::Mount;
 use facts::{Finding, Host, Severity, Skipped, Stack};
 
 /// Filesystems without FITRIM, and the alternative.
@@ -117,11 +118,10 @@ impl TrimRefusal {
     }
 
     fn explained_by(kind: RefusalKind, finding: Finding) -> Self {
+        let reason = format!("{}: {}", finding.rule, finding.title);
         Self {
-            kind,
-            reason: format!("{}: {}", finding.rule, finding.title),
             finding: Some(finding),
-            hints: Vec::new(),
+            ..Self::new(kind, reason)
         }
     }
 }
@@ -274,10 +274,8 @@ fn discards_of<'c, 'a>(context: &'c Context<'a>, stack: &Stack<'_>) -> Option<&'
     Some(&volume.discards)
 }
 
-/// Sorts by descending severity, like [`crate::run`].
 fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
-    findings
-        .sort_by(|a, b| (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject)));
+    finding::sort(&mut findings);
     findings
 }
 
@@ -322,11 +320,7 @@ fn is_lost_everywhere(stack: &Stack<'_>, finding: &Finding) -> bool {
         .iter()
         .enumerate()
         .filter(|(_, layer)| layer.is_leaf)
-        .all(|(index, layer)| accepts(layer.device) == Some(false) || is_below_fault(index))
-}
-
-fn accepts(device: &BlockDevice) -> Option<bool> {
-    device.discard.and_then(DiscardLimits::accepts)
+        .all(|(index, layer)| takes_discards(layer.device) == Some(false) || is_below_fault(index))
 }
 
 #[cfg(test)]

@@ -64,7 +64,8 @@ pub(crate) fn is_vdo(device: &BlockDevice) -> bool {
                 .is_some_and(|uuid| uuid.starts_with("VDO-") || uuid.ends_with("-vpool")))
 }
 
-fn has_target(device: &BlockDevice, target_type: &str) -> bool {
+/// Whether device-mapper's table of a device has a target of a type.
+pub(crate) fn has_target(device: &BlockDevice, target_type: &str) -> bool {
     device
         .dm_targets()
         .is_some_and(|targets| targets.iter().any(|t| t.target_type == target_type))

@@ -241,20 +241,22 @@ fn mixed(cx: &ClusterContext<'_>, masters: &[&ClusterNode], out: &mut Outcome) {
     finding.add_evidence("GET /_nodes: data nodes", data_nodes);
     let advice = if has_enough {
         let names: Vec<String> = busy.iter().map(|node| printable(&node.name)).collect();
-        Remedy::advice(format!(
+        format!(
             "Remove the {word} role from {}, one restart at a time.",
             wording::list(&names)
-        ))
-        .risk("Elasticsearch 7 and later: change less than half of the voting nodes at a time.")
+        )
     } else {
-        Remedy::advice(format!(
+        format!(
             "Add three dedicated nodes ({}), then remove the role from the data nodes, one restart \
              at a time.",
             roles_line(cx)
-        ))
-        .risk("Elasticsearch 7 and later: change less than half of the voting nodes at a time.")
+        )
     };
-    finding.remedy.push(advice);
+    finding.remedy.push(
+        Remedy::advice(advice).risk(
+            "Elasticsearch 7 and later: change less than half of the voting nodes at a time.",
+        ),
+    );
     out.findings.push(finding);
 }
 

@@ -117,7 +117,7 @@ fn is_reportable(host: &Host, stack: &Stack<'_>, fault: &Fault<'_>) -> bool {
 fn has_flash_that_takes(host: &Host, stack: &Stack<'_>) -> bool {
     stack.data_drives().any(|leaf| {
         medium::of_drive(&host.platform, leaf).is_flash()
-            && leaf.discard.and_then(facts::host::DiscardLimits::accepts) == Some(true)
+            && discard_path::takes_discards(leaf) == Some(true)
     })
 }
 

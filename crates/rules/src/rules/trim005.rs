@@ -37,7 +37,7 @@ use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{TrimJobs, has_option};
 use crate::trim_state::{OnlineDiscard, online_discard, unqueued_trim};
 use crate::volume::Volume;
-use crate::{discard_path, finding, fstab_edit, shell, trim_remedy, trim_state, wording};
+use crate::{discard_path, finding, fstab_edit, shell, trim_remedy, wording};
 use facts::host::{BlockDevice, DeviceKind};
 use facts::{Evidence, Remedy};
 
@@ -56,7 +56,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         let online = online_discard(volume.mount);
         if online == OnlineDiscard::Off
             || volume.mount.is_read_only()
-            || trim_state::trim_has_effect(volume) == Some(false)
+            || volume.discards.reaches_drives() == Some(false)
         {
             continue;
         }

@@ -36,7 +36,7 @@ use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::volume::Volume;
 use crate::{discard_path, finding, volumes};
-use facts::host::{BlockDevice, DiscardLimits};
+use facts::host::BlockDevice;
 use facts::{Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
@@ -118,14 +118,8 @@ fn why(cx: &Context<'_>) -> String {
         data stays on the drives until the extents are used again. This does not affect fstrim and \
         online discard, which pass through LVM either way."
         .to_owned();
-    let has_target = |target_type: &str| {
-        cx.host.devices.iter().any(|device| {
-            device
-                .dm_targets()
-                .is_some_and(|targets| targets.iter().any(|t| t.target_type == target_type))
-        })
-    };
-    if has_target("snapshot") {
+    let mut devices = cx.host.devices.iter();
+    if devices.any(|device| discard_path::has_target(device, "snapshot")) {
         why.push_str(" This host has LVM snapshots, which are removed sooner or later.");
     }
     if cx.host.devices.iter().any(discard_path::is_thin_pool) {
@@ -160,7 +154,7 @@ fn drive_that_takes<'a>(volume: &Volume<'a>) -> Option<&'a BlockDevice> {
     volume
         .stack
         .leaves()
-        .find(|leaf| leaf.discard.and_then(DiscardLimits::accepts) == Some(true))
+        .find(|leaf| discard_path::takes_discards(leaf) == Some(true))
 }
 
 #[cfg(test)]
