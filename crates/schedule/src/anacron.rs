@@ -15,8 +15,9 @@
 use crate::civil::{DAY_S, date_of_days, days_of_date, month_len};
 use crate::conditions::{Conditions, Uptimes};
 use crate::cron_times::cron_times;
+use crate::delay::Delay;
 use crate::timer;
-use crate::window::{STARTUP_US, Window};
+use crate::window::{SECOND_US, STARTUP_US, Window};
 use crate::zone::Clock;
 use facts::InputError;
 use facts::host::Trigger;
@@ -40,9 +41,6 @@ const IDLE_DAYS_MAX: i64 = 40;
 
 /// Maximum age in days of a last run that is used for a named period.
 const STAMP_AGE_MAX_DAYS: i64 = 3_660;
-
-/// Microseconds per second.
-const SECOND_US: i64 = 1_000_000;
 
 /// A line of an anacrontab.
 pub(crate) struct Line<'a> {
@@ -210,7 +208,7 @@ impl Line<'_> {
             (self.started_by.iter())
                 .map(|trigger| {
                     let late_us = match trigger {
-                        Trigger::Calendar(calendars) => timer::late_us(calendars)?,
+                        Trigger::Calendar(calendars) => Delay::of(calendars)?.latest_us(),
                         _ => 0,
                     };
                     let trigger = trigger.clone();
@@ -264,10 +262,7 @@ impl Starter {
                 }
                 _ => None,
             };
-            let window = at_us.map(|at_us| Window {
-                earliest_us: at_us,
-                latest_us: at_us.saturating_add(*late_us),
-            });
+            let window = at_us.map(|at_us| Window::late(at_us, *late_us));
             first = match (first, window) {
                 (Some(known), Some(other)) => Some(known.min(other)),
                 (known, other) => known.or(other),

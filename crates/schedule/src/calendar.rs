@@ -4,6 +4,7 @@ mod next;
 mod parse;
 
 use crate::cron::CronSpec;
+use crate::window::SECOND_US;
 use jiff::tz::TimeZone;
 use std::fmt;
 
@@ -39,8 +40,23 @@ struct Part {
     repeat: i64,
 }
 
-/// Microseconds per second.
-const SECOND_US: i64 = 1_000_000;
+impl Part {
+    /// A single value.
+    fn only(start: i64) -> Self {
+        Self {
+            start,
+            stop: None,
+            repeat: 0,
+        }
+    }
+}
+
+/// What `*` stands for among the seconds.
+const EVERY_SECOND: Part = Part {
+    start: 0,
+    stop: None,
+    repeat: SECOND_US,
+};
 
 /// Monday first, matching the bits of `weekdays`.
 const WEEKDAY_NAMES: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -49,31 +65,27 @@ impl Calendar {
     /// Converts a crontab line to events: one, or two if either the day or the weekday has to
     /// match.
     pub(crate) fn of_crontab(spec: &CronSpec) -> Vec<Self> {
-        let [minutes, hours, days, months, weekdays] = spec.bits();
         let list = |bits: u64, unit: i64| {
             (0..64)
                 .filter(|bit| bits & (1 << bit) != 0)
-                .map(|value: i64| Part {
-                    start: value * unit,
-                    stop: None,
-                    repeat: 0,
-                })
+                .map(|value: i64| Part::only(value * unit))
                 .collect::<Vec<Part>>()
         };
         // Sunday comes last here; all seven days set means every day.
-        let from_monday = u8::try_from((weekdays & 0x7f) >> 1 | (weekdays & 1) << 6).unwrap_or(0);
+        let from_monday =
+            u8::try_from((spec.weekdays & 0x7f) >> 1 | (spec.weekdays & 1) << 6).unwrap_or(0);
         let both = Self {
             weekdays: if from_monday == 0x7f { 0 } else { from_monday },
             year: Vec::new(),
-            month: list(months, 1),
-            day: list(days, 1),
+            month: list(spec.months, 1),
+            day: list(spec.days, 1),
             from_month_end: false,
-            hour: list(hours, 1),
-            minute: list(minutes, 1),
+            hour: list(spec.hours, 1),
+            minute: list(spec.minutes, 1),
             second: list(1, SECOND_US),
             zone: None,
         };
-        if !spec.is_either_day() {
+        if !spec.either_day {
             return vec![both];
         }
         let by_day = Self {
@@ -162,12 +174,7 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, parts: &[Part], width: usize) -> fm
 }
 
 fn write_seconds(f: &mut fmt::Formatter<'_>, parts: &[Part]) -> fmt::Result {
-    let every_second = Part {
-        start: 0,
-        stop: None,
-        repeat: SECOND_US,
-    };
-    if parts.contains(&every_second) {
+    if parts.contains(&EVERY_SECOND) {
         return f.write_str("*");
     }
     let fraction = |f: &mut fmt::Formatter<'_>, value_us: i64| match value_us % SECOND_US {

@@ -4,7 +4,7 @@ use crate::anacron;
 use crate::conditions::{Conditions, Uptimes};
 use crate::cron_times::cron_times;
 use crate::guard::{self, Gate, Passes};
-use crate::run::{Delays, Forecast, Run, Seen};
+use crate::run::{Forecast, Run, Seen};
 use crate::timer;
 use crate::window::{SECOND_US, STARTUP_US, Source, Window};
 use facts::InputError;
@@ -215,13 +215,9 @@ fn trigger_sources(
                 .as_ref()
                 .map_or(String::new(), |name| format!(" in {name}"));
             let moments = cron_times(spec, time_zone.as_deref(), source, from_us - 1, conditions)?;
-            Ok(vec![Source {
-                windows: Box::new(while_up(moments, conditions.uptimes.clone())),
-                evidence: format!("{source}: {spec}{named}").into(),
-                accuracy_us: None,
-                stamp_us: None,
-                delays: Delays::Either,
-            }])
+            let windows = while_up(moments, conditions.uptimes.clone());
+            let evidence = format!("{source}: {spec}{named}");
+            Ok(vec![Source::new(windows, evidence)])
         }
         Trigger::Calendar(calendars) => {
             timer::calendar_sources(calendars, job, from_us, conditions)
@@ -246,11 +242,8 @@ fn trigger_sources(
             };
             match due.windows(job.last_run, from_us, conditions)? {
                 Ok(windows) => Ok(vec![Source {
-                    windows: Box::new(windows),
-                    evidence: due.evidence().into(),
-                    accuracy_us: None,
                     stamp_us: job.last_run.map(Timestamp::as_microsecond),
-                    delays: Delays::Either,
+                    ..Source::new(windows, due.evidence())
                 }]),
                 Err(reason) => {
                     unknown.push(reason);
@@ -262,25 +255,16 @@ fn trigger_sources(
             timer::monotonic_sources(trigger, job, from_us, conditions, unknown)
         }
         Trigger::Boot { source } => {
+            let evidence = format!("{source}: @reboot, when cron starts");
             if !conditions.uptimes.is_known() {
-                unknown.push(format!("{source}: @reboot, when cron starts"));
+                unknown.push(evidence);
                 return Ok(Vec::new());
             }
-            let starts: Vec<Window> = conditions
-                .uptimes
-                .starts()
-                .map(|up| Window {
-                    earliest_us: up.from_us,
-                    latest_us: up.from_us.saturating_add(STARTUP_US),
-                })
+            let starts = conditions.uptimes.starts();
+            let windows: Vec<Window> = starts
+                .map(|up| Window::late(up.from_us, STARTUP_US))
                 .collect();
-            Ok(vec![Source {
-                windows: Box::new(starts.into_iter()),
-                evidence: format!("{source}: @reboot, when cron starts").into(),
-                accuracy_us: None,
-                stamp_us: None,
-                delays: Delays::Either,
-            }])
+            Ok(vec![Source::new(windows.into_iter(), evidence)])
         }
     }
 }
@@ -290,10 +274,7 @@ fn trigger_sources(
 fn while_up(moments: impl Iterator<Item = i64>, uptimes: Uptimes) -> impl Iterator<Item = Window> {
     moments
         .filter(move |&at_us| uptimes.at(at_us).is_some())
-        .map(|at_us| Window {
-            earliest_us: at_us,
-            latest_us: at_us,
-        })
+        .map(Window::exact)
 }
 
 /// Merges windows from several sources in the order of their earliest start.
@@ -371,10 +352,7 @@ fn narrow_to_known(
         if at_us < from_us || at_us >= until_us {
             return;
         }
-        let known = Window {
-            earliest_us: at_us,
-            latest_us: at_us.saturating_add(late_us),
-        };
+        let known = Window::late(at_us, late_us);
         // A start at which it does nothing.
         let triggers = || job.triggers.iter().map(Trigger::source);
         if (gate.as_mut()).is_some_and(|gate| gate.passes_by_any(triggers(), at_us) == Passes::No) {

@@ -6,7 +6,6 @@
 use crate::calendar::Calendar;
 use crate::conditions::{Conditions, Uptimes};
 use crate::delay::{Delay, accuracy_us, span_text, span_us};
-use crate::run::Delays;
 use crate::window::{STARTUP_US, Source, Window};
 use crate::zone::Clock;
 use facts::InputError;
@@ -49,11 +48,6 @@ pub(crate) fn next_event_us(
         }
     }
     Ok(first)
-}
-
-/// Returns how long after its time an event may happen at most.
-pub(crate) fn late_us(calendars: &Calendars) -> Result<i64, InputError> {
-    Ok(Delay::of(calendars)?.latest_us())
 }
 
 /// Returns one source per expression. The search starts earlier than `from_us` by the longest
@@ -102,11 +96,12 @@ fn expression_sources(
                 uptimes,
             };
             Ok(Source {
-                evidence: format!("{}: OnCalendar={text}{}", calendars.source, delay.text()).into(),
                 accuracy_us: Some(delay.accuracy_us),
-                stamp_us: None,
                 delays: delay.delays(),
-                windows: Box::new(events),
+                ..Source::new(
+                    events,
+                    format!("{}: OnCalendar={text}{}", calendars.source, delay.text()),
+                )
             })
         })
         .collect()
@@ -207,6 +202,13 @@ pub(crate) fn is_repeating(base: &str) -> bool {
     )
 }
 
+/// Returns the next run that systemd reports, unless the timer also has a calendar event, which it may belong to.
+fn next_run(job: &Job) -> Option<Timestamp> {
+    let is_calendar = |trigger: &Trigger| matches!(trigger, Trigger::Calendar(_));
+    job.next_run
+        .filter(|_| !job.triggers.iter().any(is_calendar))
+}
+
 /// A timer that counts from an event.
 struct Relative<'a> {
     base: &'a str,
@@ -246,7 +248,7 @@ pub(crate) fn monotonic_sources(
             .starts()
             .filter_map(|up| relative.after_start(up.from_us, up.until_us))
             .collect();
-        return Ok(vec![relative.source(Box::new(windows.into_iter()))]);
+        return Ok(vec![relative.source(windows.into_iter())]);
     }
     if relative.step_us == 0 {
         unknown.push(format!("{}: it repeats without a pause", relative.evidence));
@@ -272,7 +274,7 @@ pub(crate) fn monotonic_sources(
                 relative.evidence
             ));
         }
-        sources.push(relative.source(Box::new(chain.windows(&relative, from_us))));
+        sources.push(relative.source(chain.windows(&relative, from_us)));
     }
     Ok(sources)
 }
@@ -377,24 +379,16 @@ impl<'a> Relative<'a> {
         }))
     }
 
-    fn source(&self, windows: Box<dyn Iterator<Item = Window>>) -> Source {
+    fn source(&self, windows: impl Iterator<Item = Window> + 'static) -> Source {
         Source {
-            windows,
-            evidence: self.evidence.clone(),
             accuracy_us: Some(self.accuracy_us),
-            stamp_us: None,
-            delays: Delays::Either,
+            ..Source::new(windows, self.evidence.clone())
         }
     }
 
     /// Returns only the next run that systemd reports.
     fn next_only(&self, job: &Job, unknown: &mut Vec<String>) -> Option<Source> {
-        // If the timer also has a calendar event, the next run may belong to that.
-        let has_calendar = job
-            .triggers
-            .iter()
-            .any(|trigger| matches!(trigger, Trigger::Calendar(_)));
-        let Some(next) = job.next_run.filter(|_| !has_calendar) else {
+        let Some(next) = next_run(job) else {
             unknown.push(format!(
                 "{}, counted from an event whose time is not known",
                 self.evidence
@@ -407,12 +401,8 @@ impl<'a> Relative<'a> {
                 self.evidence
             ));
         }
-        let earliest_us = next.as_microsecond();
-        let only = Window {
-            earliest_us,
-            latest_us: earliest_us.saturating_add(self.accuracy_us),
-        };
-        Some(self.source(Box::new(std::iter::once(only))))
+        let only = Window::late(next.as_microsecond(), self.accuracy_us);
+        Some(self.source(std::iter::once(only)))
     }
 
     /// Returns the run triggered by a boot of the host, unless it goes down first.
@@ -437,10 +427,6 @@ impl<'a> Relative<'a> {
         conditions: &Conditions,
         unknown: &mut Vec<String>,
     ) -> Result<Vec<Chain>, InputError> {
-        let has_calendar = job
-            .triggers
-            .iter()
-            .any(|trigger| matches!(trigger, Trigger::Calendar(_)));
         let next = |run: Window, until_us: i64| {
             let earliest_us = run
                 .earliest_us
@@ -459,23 +445,16 @@ impl<'a> Relative<'a> {
         };
         let mut chains = Vec::new();
         // Prefer the next run that systemd reports, otherwise the one after the last run.
-        let reported = job.next_run.filter(|_| !has_calendar);
+        let reported = next_run(job);
         let known = reported.or(job.last_run).map(Timestamp::as_microsecond);
         let known_chain = known.and_then(|at_us| {
             let up = conditions.uptimes.at(at_us)?;
-            let exact = Window {
-                earliest_us: at_us,
-                latest_us: at_us,
-            };
             let chain = match reported {
                 Some(_) => Chain {
-                    first: Window {
-                        latest_us: at_us.saturating_add(self.accuracy_us),
-                        ..exact
-                    },
+                    first: Window::late(at_us, self.accuracy_us),
                     until_us: up.until_us,
                 },
-                None => next(exact, up.until_us)?,
+                None => next(Window::exact(at_us), up.until_us)?,
             };
             Some((up, chain))
         });

@@ -17,6 +17,21 @@ pub(crate) struct Window {
     pub latest_us: i64,
 }
 
+impl Window {
+    /// The window of a start that is known exactly.
+    pub fn exact(at_us: i64) -> Self {
+        Self::late(at_us, 0)
+    }
+
+    /// The window of a start that may be late.
+    pub fn late(at_us: i64, late_us: i64) -> Self {
+        Self {
+            earliest_us: at_us,
+            latest_us: at_us.saturating_add(late_us),
+        }
+    }
+}
+
 /// Windows, sorted by earliest start.
 pub(crate) type Windows = Box<dyn Iterator<Item = Window>>;
 
@@ -30,4 +45,20 @@ pub(crate) struct Source {
     pub stamp_us: Option<i64>,
     /// Where in their windows runs lie.
     pub delays: Delays,
+}
+
+impl Source {
+    /// Returns a source that is no timer's and has no time stamp.
+    pub fn new(
+        windows: impl Iterator<Item = Window> + 'static,
+        evidence: impl Into<Arc<str>>,
+    ) -> Self {
+        Self {
+            windows: Box::new(windows),
+            evidence: evidence.into(),
+            accuracy_us: None,
+            stamp_us: None,
+            delays: Delays::Either,
+        }
+    }
 }

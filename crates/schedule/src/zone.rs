@@ -22,18 +22,15 @@ static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundl
 pub fn parse_zone(name: &str) -> Result<TimeZone, InputError> {
     let asked = name.strip_prefix(':').unwrap_or(name);
     let refuse = |expected: &str| InputError::new("time zone", expected, name);
+    let unknown = || refuse("an IANA time zone name such as Europe/Berlin, or UTC");
     if asked == "UTC" {
         return Ok(TimeZone::UTC);
     }
-    let zone = ZONES
-        .get(asked)
-        .map_err(|_| refuse("an IANA time zone name such as Europe/Berlin, or UTC"))?;
+    let zone = ZONES.get(asked).map_err(|_| unknown())?;
     match zone.iana_name() {
         Some(known) if known == asked => Ok(zone),
         Some(known) => Err(refuse(&format!("{known} (upper and lower case matter)"))),
-        None => Err(refuse(
-            "an IANA time zone name such as Europe/Berlin, or UTC",
-        )),
+        None => Err(unknown()),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Computes the next occurrence of a calendar event.
 
-use super::{Calendar, Part, SECOND_US};
+use super::{Calendar, Part};
 use crate::civil::{DAY_S, date_of_days, days_of_date, month_len, weekday_from_monday};
+use crate::window::SECOND_US;
 use crate::zone::{Clock, WallTime};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

@@ -1,8 +1,9 @@
 //! Parser for calendar event expressions.
 
-use super::{Calendar, Part, SECOND_US, WEEKDAY_NAMES};
+use super::{Calendar, EVERY_SECOND, Part, WEEKDAY_NAMES};
 use crate::civil::{DAY_S, WEEKDAYS, date_of_days};
 use crate::parse_zone;
+use crate::window::SECOND_US;
 use facts::InputError;
 use jiff::tz::TimeZone;
 
@@ -117,13 +118,7 @@ impl Calendar {
         let instant_s = cursor.digits("seconds since 1970-01-01 UTC")?;
         let (year, month, day) = date_of_days(instant_s.div_euclid(DAY_S));
         let second = instant_s.rem_euclid(DAY_S);
-        let only = |start| {
-            vec![Part {
-                start,
-                stop: None,
-                repeat: 0,
-            }]
-        };
+        let only = |start| vec![Part::only(start)];
         self.year = only(year);
         self.month = only(month);
         self.day = only(day);
@@ -347,11 +342,7 @@ impl Cursor<'_> {
 
     /// Parses `HOUR:MINUTE[:SECOND]`; midnight if there is none.
     fn time(&mut self, calendar: &mut Calendar) -> Result<(), InputError> {
-        let zero = vec![Part {
-            start: 0,
-            stop: None,
-            repeat: 0,
-        }];
+        let zero = vec![Part::only(0)];
         if self.rest.is_empty() {
             calendar.hour.clone_from(&zero);
             calendar.minute.clone_from(&zero);
@@ -379,11 +370,7 @@ impl Cursor<'_> {
     fn list(&mut self, seconds: bool) -> Result<Vec<Part>, InputError> {
         if self.eat("*") {
             return Ok(if seconds {
-                vec![Part {
-                    start: 0,
-                    stop: None,
-                    repeat: SECOND_US,
-                }]
+                vec![EVERY_SECOND]
             } else {
                 Vec::new()
             });
@@ -403,11 +390,7 @@ impl Cursor<'_> {
     fn part(&mut self, seconds: bool) -> Result<Part, InputError> {
         let start = self.value(seconds)?;
         let one = if seconds { SECOND_US } else { 1 };
-        let mut part = Part {
-            start,
-            stop: None,
-            repeat: 0,
-        };
+        let mut part = Part::only(start);
         if self.eat("..") {
             part.stop = Some(self.value(seconds)?);
             part.repeat = one;

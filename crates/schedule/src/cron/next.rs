@@ -8,6 +8,7 @@ use super::CronSpec;
 use crate::calendar::Calendar;
 use crate::civil::{DAY_S, date_of_days, days_of_date, month_len, weekday_from_sunday};
 use crate::conditions::CronFlavor;
+use crate::window::SECOND_US;
 use crate::zone::{Clock, Span};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -70,7 +71,6 @@ impl CronSpec {
         mut clock: Clock,
         flavor: CronFlavor,
     ) -> Box<dyn Iterator<Item = i64>> {
-        const SECOND_US: i64 = 1_000_000;
         if flavor == CronFlavor::Systemd {
             let calendars = Calendar::of_crontab(self);
             // Strictly increasing, so that collecting all runs terminates.

@@ -79,9 +79,9 @@ pub(super) fn service(description: &str) -> Option<&'static str> {
     Some(service)
 }
 
-/// Returns what stands for any other description, whose text may be private.
-pub(super) fn hash(description: &str) -> u64 {
+/// Returns what stands for a text that may be private.
+pub(super) fn hash(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
-    description.hash(&mut hasher);
+    text.hash(&mut hasher);
     hasher.finish()
 }

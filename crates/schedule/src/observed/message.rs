@@ -3,7 +3,6 @@
 use super::descriptions;
 use super::subject::{Commands, CronCommand, Subject, started_directory};
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Maximum length of a name that is shown.
 const NAME_BYTES_MAX: usize = 255;
@@ -66,18 +65,12 @@ impl<'a> MessageParser<'a> {
         };
         let command = rest.trim_end().strip_suffix(')')?;
         let subject = Subject::Cron(self.command(plain(user)?, without_process(command)));
-        Some(if is_begin {
-            LogEvent::Starts(subject)
-        } else {
-            LogEvent::Ends(subject)
-        })
+        Some(begin_or_end(is_begin, subject))
     }
 
     /// Extracts the parts of a command that may be kept.
     fn command(&mut self, user: String, text: &str) -> CronCommand {
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        let text_hash = hasher.finish();
+        let text_hash = descriptions::hash(text);
         if self.known.len() >= KNOWN_MAX {
             self.known.clear();
         }
@@ -97,6 +90,14 @@ impl<'a> MessageParser<'a> {
             directory: directory.clone(),
             text_hash,
         }
+    }
+}
+
+fn begin_or_end(is_begin: bool, subject: Subject) -> LogEvent {
+    if is_begin {
+        LogEvent::Starts(subject)
+    } else {
+        LogEvent::Ends(subject)
     }
 }
 
@@ -192,11 +193,7 @@ fn described(verb: &str, rest: &str) -> Option<LogEvent> {
         Some(service) => Subject::Unit(service.to_owned()),
         None => Subject::Described(descriptions::hash(description)),
     };
-    Some(if is_begin {
-        LogEvent::Starts(subject)
-    } else {
-        LogEvent::Ends(subject)
-    })
+    Some(begin_or_end(is_begin, subject))
 }
 
 /// Returns the subject for a service name.
