@@ -130,4 +130,9 @@ impl Finding {
     pub fn add_evidence(&mut self, source: impl Into<String>, value: impl std::fmt::Display) {
         self.evidence.push(Evidence::new(source, value));
     }
+
+    /// Adds a way to fix it, after the known ones.
+    pub fn add_remedy(&mut self, remedy: Remedy) {
+        self.remedy.push(remedy);
+    }
 }

@@ -165,7 +165,7 @@ fn report_others(cx: &ClusterContext<'_>, out: &mut Outcome) {
         "GET /_nodes: jvm.input_arguments without the live fix",
         units::list(&others),
     );
-    finding.remedy.push(live_fix(None));
+    finding.add_remedy(live_fix(None));
     out.findings.push(finding);
 }
 

@@ -131,14 +131,14 @@ fn added_by_scan(cx: &ClusterContext<'_>, copies: u64) -> Option<(Prediction, Pr
 }
 
 fn add_remedies(cx: &ClusterContext<'_>, finding: &mut Finding) {
-    finding.remedy.push(
+    finding.add_remedy(
         Remedy::advice(
             "Take a snapshot of the closed indices, delete them, and restore one when it is asked for. \
              Name each closed index in the snapshot request: wildcards leave them out.",
         )
         .risk("A restore takes as long as copying the data; check the snapshot before deleting."),
     );
-    finding.remedy.push(
+    finding.add_remedy(
         Remedy::command(
             "If their data exists elsewhere as well, drop the replicas of closed indices: that \
              halves their copies and the disk space they take.",
@@ -153,7 +153,7 @@ fn add_remedies(cx: &ClusterContext<'_>, finding: &mut Finding) {
             "{\n  \"index.number_of_replicas\": 1}",
         )),
     );
-    finding.remedy.push(Remedy::advice(
+    finding.add_remedy(Remedy::advice(
         "In the future, shrink an index to one shard before closing it, and let lifecycle rules \
          delete it when it is no longer needed.",
     ));

@@ -102,12 +102,12 @@ fn add_remedies(cx: &ClusterContext<'_>, saves_scan: bool, finding: &mut Finding
         .undo(cx.put_setting(INCLUDE_RELOCATIONS, "false"));
     if saves_scan {
         remedy = remedy.risk(risk(cx));
-        finding.remedy.push(remedy);
-        finding.remedy.push(Remedy::advice(
+        finding.add_remedy(remedy);
+        finding.add_remedy(Remedy::advice(
             "Until then watch the disks (ES006), and watch for shards that move more than once.",
         ));
     } else {
-        finding.remedy.push(remedy);
+        finding.add_remedy(remedy);
     }
 }
 

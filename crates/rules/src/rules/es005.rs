@@ -286,7 +286,7 @@ fn cluster_limit(cx: &ClusterContext<'_>, data_nodes: u64, out: &mut Outcome) {
     // An upgrade may leave more copies than the limit allows: the limit must then exceed those.
     let here = limit.max(open.div_ceil(data_nodes.max(1)));
     let raised = here.saturating_add(here / 10);
-    finding.remedy.push(
+    finding.add_remedy(
         Remedy::command(
             "To gain time while you remove shards, raise the limit somewhat.",
             cx.put_setting(LIMIT_KEY, &raised.to_string()),

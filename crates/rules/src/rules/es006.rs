@@ -409,7 +409,7 @@ fn switched_off(cx: &ClusterContext<'_>) -> Finding {
     } else {
         "The master then moves copies away from nodes above the high watermark."
     });
-    finding.remedy.push(remedy);
+    finding.add_remedy(remedy);
     finding
 }
 

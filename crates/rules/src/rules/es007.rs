@@ -122,7 +122,7 @@ fn quorum(cx: &ClusterContext<'_>, masters: usize, out: &mut Outcome) {
     );
     finding.evidence.push(cx.setting_evidence(QUORUM_KEY, "1"));
     finding.add_evidence("GET /_nodes: master-eligible nodes", masters);
-    finding.remedy.push(
+    finding.add_remedy(
         Remedy::command(
             format!(
                 "Set it to {majority} now, and in elasticsearch.yml of every master-eligible node \
@@ -136,7 +136,7 @@ fn quorum(cx: &ClusterContext<'_>, masters: usize, out: &mut Outcome) {
         ))
         .undo(cx.put_setting(QUORUM_KEY, "null")),
     );
-    finding.remedy.push(Remedy::advice(
+    finding.add_remedy(Remedy::advice(
         "Elasticsearch 7.0 and later manage the voting nodes themselves.",
     ));
     out.findings.push(finding);
@@ -179,7 +179,7 @@ fn too_few(cx: &ClusterContext<'_>, masters: &[&ClusterNode], nodes: usize, out:
     let mut finding = cx.about_cluster(&RULE, Severity::Warning, title);
     finding.why = why;
     role_evidence(masters, &mut finding);
-    finding.remedy.push(
+    finding.add_remedy(
         Remedy::advice(format!(
             "Have three {word}-eligible nodes, in different locations if you have several: {} on \
              dedicated nodes, or the role added to data nodes in a small cluster.",
@@ -188,7 +188,7 @@ fn too_few(cx: &ClusterContext<'_>, masters: &[&ClusterNode], nodes: usize, out:
         .risk("Each changed node has to restart: one at a time, waiting for green in between."),
     );
     if cx.is_elasticsearch_from(7, 3) && electable == 2 {
-        finding.remedy.push(Remedy::advice(
+        finding.add_remedy(Remedy::advice(
             "The third may be a small node that only votes: roles master and voting_only.",
         ));
     }
@@ -252,7 +252,7 @@ fn mixed(cx: &ClusterContext<'_>, masters: &[&ClusterNode], out: &mut Outcome) {
             roles_line(cx)
         )
     };
-    finding.remedy.push(
+    finding.add_remedy(
         Remedy::advice(advice).risk(
             "Elasticsearch 7 and later: change less than half of the voting nodes at a time.",
         ),

@@ -193,7 +193,7 @@ fn by_value(
     );
     let mut finding = about_indices(cx, check.severity, check.key, &found, title, check.why);
     let remedy = for_all(cx, check.remedy, check.key, check.value, check.risk);
-    finding.remedy.push(match check.before {
+    finding.add_remedy(match check.before {
         Some(before) => remedy.undo(put_for_all(cx, check.key, before)),
         None => remedy,
     });
@@ -303,7 +303,7 @@ fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Ou
                 by_default,
             );
             finding.evidence.extend(drives::evidence(cx));
-            finding.remedy.push(
+            finding.add_remedy(
                 for_all(
                     cx,
                     "Use one thread on hard disks.",
@@ -345,7 +345,7 @@ fn store_throttle(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut O
          effect, and \
          templates that still hold it make new indices fail.",
     );
-    finding.remedy.push(Remedy::advice(
+    finding.add_remedy(Remedy::advice(
         "Remove it from index templates. In an existing index it can stay; reindexing removes it.",
     ));
     out.findings.push(finding);
@@ -393,11 +393,11 @@ fn left_over(cx: &ClusterContext<'_>, out: &mut Outcome) {
         finding.evidence.push(cx.setting_evidence(key, ""));
     }
     if archived.is_empty() {
-        finding.remedy.push(Remedy::advice(
+        finding.add_remedy(Remedy::advice(
             "Remove it from the configuration file of the nodes and from the cluster settings.",
         ));
     } else {
-        finding.remedy.push(Remedy::command(
+        finding.add_remedy(Remedy::command(
             "Remove them, with nothing else in the same request.",
             cx.put(
                 "/_cluster/settings",

@@ -118,11 +118,11 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
             "null",
         )
     };
-    finding.remedy.push(
+    finding.add_remedy(
         Remedy::command(text, cx.put_setting(KEY, value))
             .undo(cx.put_setting(KEY, &set.to_string())),
     );
-    finding.remedy.push(Remedy::advice(
+    finding.add_remedy(Remedy::advice(
         "To fill a new node sooner, let each relocation be faster: indices.recovery.max_bytes_per_sec.",
     ));
     out.findings.push(finding);

@@ -150,7 +150,7 @@ fn report(
     }
     finding.evidence.extend(data_paths(known));
     finding.evidence.extend(found_on_host(cx, known));
-    finding.remedy.push(Remedy::command(
+    finding.add_remedy(Remedy::command(
         "See what keeps that disk busy on this node: `trimtab check` there lists what trims, checks and \
          shares the drive; while threads wait, a log of the disks shows bursts of discards or writes.",
         "iostat -xt 3 100 > iostat.log\ntrimtab explain iostat.log",

@@ -142,7 +142,7 @@ fn endless(cx: &ClusterContext<'_>, balance: &DesiredBalance) -> Finding {
     }
     finding.evidence.extend(computations(balance));
     remedies::desired_balance(cx, &mut finding.remedy);
-    finding.remedy.push(Remedy::advice(
+    finding.add_remedy(Remedy::advice(
         "Reduce the number of shards, and change the cluster less often: each change of the routing \
          table starts the computation again.",
     ));
@@ -180,7 +180,7 @@ fn far(
             continue;
         }
         finding.evidence.push(cx.setting_evidence(key, free));
-        finding.remedy.push(
+        finding.add_remedy(
             Remedy::command(
                 "Allow it again, if nothing is being maintained.",
                 cx.put_setting(key, &format!("\"{free}\"")),
@@ -197,12 +197,12 @@ fn far(
         finding
             .evidence
             .push(cx.setting_evidence(ALLOW_KEY, "the version's default"));
-        finding.remedy.push(Remedy::advice(
+        finding.add_remedy(Remedy::advice(
             "Have all copies assigned first: unless cluster.routing.allocation.allow_rebalance is \
              always, shards are not moved for better balance before that.",
         ));
     }
-    finding.remedy.push(Remedy::advice(
+    finding.add_remedy(Remedy::advice(
         "Ask what keeps one of them: GET /_cat/shards names shards on the node with the most, and \
          POST /_cluster/allocation/explain with index, shard and primary says which decider refuses \
          each other node (disks above the watermark, filters, awareness, too many on a node).",

@@ -267,7 +267,7 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
             "best_compression",
         );
     } else {
-        finding.remedy.push(
+        finding.add_remedy(
             Remedy::advice(
                 "First the index's own compression: 0.67 of the size on any filesystem (Elasticsearch \
                  6.8.23). Set `index.codec: best_compression` in the templates of new indices; an old \
@@ -279,9 +279,7 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
         );
     }
     if !matches!(compression, Compression::Forced("zstd")) {
-        finding
-            .remedy
-            .push(force_zstd(volume.mount, compression, dense));
+        finding.add_remedy(force_zstd(volume.mount, compression, dense));
     }
     if let Some(bytes) = volume.mount.read_ahead_bytes {
         finding.add_evidence(
@@ -290,7 +288,7 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
         );
     }
     finding.remedy.extend(smaller_read_ahead(volume.mount));
-    finding.remedy.push(Remedy::command(
+    finding.add_remedy(Remedy::command(
         "To measure what they gain on this version, on a machine without production data: \
          the space of metric documents, and the time of queries.",
         format!(
@@ -411,7 +409,7 @@ fn under_mongodb(volume: &Volume<'_>, store: &Store, option: &str) -> Finding {
         "MongoDB: version",
         store.version.as_deref().unwrap_or("unknown"),
     );
-    finding.remedy.push(Remedy::advice(
+    finding.add_remedy(Remedy::advice(
         "Let one of them compress: `storage.wiredTiger.collectionConfig.blockCompressor: zstd` \
          (MongoDB 4.2 and later) instead of the mount option.",
     ));

@@ -97,7 +97,7 @@ fn autodefrag(volume: &Volume<'_>) -> Finding {
                    multiplies the writes of a large database, at times of its own choosing."
             .into();
     let point = operand(&volume.mount.mount_point);
-    finding.remedy.push(
+    finding.add_remedy(
         Remedy::command(
             "Switch it off, in /etc/fstab as well.",
             format!("mount -o remount,noautodefrag {point}"),
@@ -180,7 +180,7 @@ fn without_checksums(volume: &Volume<'_>, option: &str) -> Finding {
                    cannot tell the good copy from the bad one in a RAID 1."
         .into();
     let point = operand(&volume.mount.mount_point);
-    finding.remedy.push(
+    finding.add_remedy(
         Remedy::command(
             "Take the option out of /etc/fstab and mount again. Files written so far stay without \
              checksums until they are rewritten.",

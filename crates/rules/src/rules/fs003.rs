@@ -103,7 +103,7 @@ fn about(cx: &Context<'_>, mount: &Mount, device: &BlockDevice, store: &Store) -
     finding.why = "Neither noatime nor relatime is set. Each read marks an inode dirty, so that \
                    searches cause metadata writes and journal commits."
         .to_owned();
-    finding.remedy.push(remedy.risk(
+    finding.add_remedy(remedy.risk(
         "Programs that rely on access times no longer see reads; no store relies \
                         on them.",
     ));

@@ -497,7 +497,7 @@ fn misaligned_partition(
         start_bytes,
     );
     finding.evidence.extend(array_evidence(array.device));
-    finding.remedy.push(Remedy::advice(format!(
+    finding.add_remedy(Remedy::advice(format!(
         "When the data is moved the next time, put the filesystem on the array itself, or begin \
          the partition at a multiple of the full stripe, {} bytes.",
         stripes.width_bytes

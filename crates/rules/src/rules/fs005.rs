@@ -131,7 +131,7 @@ fn mounted(cx: &Context<'_>, volume: &Volume<'_>, option: &str) -> Finding {
         Some((on, off)) => switch_on(cx, mount, option, in_fstab, on, off),
         None => Remedy::advice("Remove the option from /etc/fstab and mount the filesystem again."),
     };
-    finding.remedy.push(remedy.risk(
+    finding.add_remedy(remedy.risk(
         "Without power-loss protection, fsync becomes slower, because it then \
             really flushes the cache.",
     ));
@@ -200,7 +200,7 @@ fn refused(cx: &Context<'_>, entry: &FstabEntry, option: &str) -> Finding {
             cx.host.platform.kernel_release.as_deref().unwrap_or(""),
         ),
     ];
-    finding.remedy.push(
+    finding.add_remedy(
         Remedy::command(
             format!("Remove `{option}` from line {} of /etc/fstab.", entry.line),
             fstab_edit::remove_option(cx.host, entry.line, option),

@@ -233,7 +233,7 @@ fn report_directory(
     );
     finding.evidence = job_evidence(&group.jobs);
     if let Some(first) = group.jobs.iter().find(|disk| disk.work.is_heavy()) {
-        finding.remedy.push(apart(clock, first.job, runs));
+        finding.add_remedy(apart(clock, first.job, runs));
     }
     out.findings.push(finding);
 }
@@ -290,7 +290,7 @@ fn report_meeting(
         .unwrap_or(&met[0]);
     let heavy = movable.jobs.iter().find(|disk| disk.work.is_heavy());
     if let Some(heavy) = heavy {
-        finding.remedy.push(apart(clock, heavy.job, runs));
+        finding.add_remedy(apart(clock, heavy.job, runs));
     }
     out.findings.push(finding);
 }

@@ -135,7 +135,7 @@ fn by_cron_and_anacron(cx: &Context<'_>, disk_jobs: &[DiskJob<'_>], out: &mut Ou
             );
         }
         finding.evidence = times::trigger_evidence(job);
-        finding.remedy.push(
+        finding.add_remedy(
             Remedy::advice(format!(
                 "Put `test -x /usr/sbin/anacron ||` before `run-parts` in {}, as Debian's crontab \
                  does, so that cron starts it only if anacron is not installed.",
@@ -299,9 +299,7 @@ fn report_passes(
                 ),
             )
         }));
-    finding
-        .remedy
-        .push(trim_remedy::trim_once(cx.host, trim.job, passes));
+    finding.add_remedy(trim_remedy::trim_once(cx.host, trim.job, passes));
     out.findings.push(finding);
 }
 
@@ -360,7 +358,7 @@ fn report_pair(severity: Severity, (first, second): (&Job, &Job), what: &str, ou
     }
     // The timer can be moved by an override and lists its runs in `systemctl list-timers`.
     let drop = if first.timer.is_none() { first } else { second };
-    finding.remedy.push(trim_remedy::stop_second(drop));
+    finding.add_remedy(trim_remedy::stop_second(drop));
     out.findings.push(finding);
 }
 

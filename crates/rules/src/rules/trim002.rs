@@ -133,21 +133,17 @@ fn check_volume(
     let slot = times.weekly();
     let own = [volume.mount.mount_point.as_str()];
     if let Some(remedy) = trim_remedy::elsewhere(&cx.host.platform, &own, slot) {
-        finding.remedy.push(remedy);
+        finding.add_remedy(remedy);
         out.findings.push(finding);
         return;
     }
-    finding
-        .remedy
-        .push(if trim_state::discards_online(cx.host, volume.mount) {
-            // fstab says it, and the next mount does it.
-            trim_remedy::paced_without_discard(cx, volume.mount, false)
-        } else {
-            trim_remedy::trim_mounts(cx, &[&volume.mount.mount_point])
-        });
-    finding
-        .remedy
-        .push(trim_remedy::fstrim_at_quiet_time(cx, volume.mount, slot));
+    finding.add_remedy(if trim_state::discards_online(cx.host, volume.mount) {
+        // fstab says it, and the next mount does it.
+        trim_remedy::paced_without_discard(cx, volume.mount, false)
+    } else {
+        trim_remedy::trim_mounts(cx, &[&volume.mount.mount_point])
+    });
+    finding.add_remedy(trim_remedy::fstrim_at_quiet_time(cx, volume.mount, slot));
     finding
         .remedy
         .extend(trim_remedy::mount_with_discard(cx, volume));

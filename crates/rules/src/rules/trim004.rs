@@ -117,9 +117,7 @@ fn report(
     // WSL mounts its root with `discard` at each start.
     let comes_back = trim_remedy::is_wsl(&cx.host.platform) && volume.mount.mount_point == "/";
     if online != OnlineDiscard::Background && !comes_back {
-        finding
-            .remedy
-            .push(trim_remedy::mount_without_discard(cx, volume.mount));
+        finding.add_remedy(trim_remedy::mount_without_discard(cx, volume.mount));
     }
     finding
         .remedy

@@ -111,14 +111,12 @@ fn report(
             }),
     );
     if unqueued.is_empty() {
-        finding.remedy.push(Remedy::advice(
+        finding.add_remedy(Remedy::advice(
             "Nothing to do while latencies are good. If large deletions show up as latency spikes, \
              a periodic trim in a quiet period is better; then mount without `discard`.",
         ));
     } else {
-        finding
-            .remedy
-            .push(trim_remedy::paced_without_discard(cx, volume.mount, false));
+        finding.add_remedy(trim_remedy::paced_without_discard(cx, volume.mount, false));
     }
     out.findings.push(finding);
 }

@@ -153,9 +153,9 @@ fn report(
         let mounts: Vec<&str> = all
             .map(|volume| volume.mount.mount_point.as_str())
             .collect();
-        finding.remedy.push(trim_remedy::trim_mounts(cx, &mounts));
+        finding.add_remedy(trim_remedy::trim_mounts(cx, &mounts));
     }
-    finding.remedy.push(trim_remedy::add_to_trim(
+    finding.add_remedy(trim_remedy::add_to_trim(
         cx.host,
         volume.mount,
         trim,

@@ -154,7 +154,7 @@ fn report(
         }
     }
     if cx.host.platform.elastic_cloud_enterprise.is_some() {
-        finding.remedy.push(trim_remedy::stop(
+        finding.add_remedy(trim_remedy::stop(
             trim.job,
             "Stop it: Elastic advises against trimming the volumes of Elastic Cloud Enterprise, \
              whose control plane can become unstable meanwhile.",
@@ -162,12 +162,8 @@ fn report(
     } else {
         // Their wording is shared with other rules, in `trim_remedy`.
         let slot = quiet.weekly();
-        finding
-            .remedy
-            .push(trim_remedy::replace_by_paced(cx, unpaced, volume));
-        finding
-            .remedy
-            .push(trim_remedy::move_to_quiet_time(trim.job, slot));
+        finding.add_remedy(trim_remedy::replace_by_paced(cx, unpaced, volume));
+        finding.add_remedy(trim_remedy::move_to_quiet_time(trim.job, slot));
         finding.remedy.extend(trim_remedy::discard_and_leave_out(
             cx,
             volume,

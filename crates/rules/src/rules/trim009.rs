@@ -93,15 +93,13 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
             .evidence
             .extend(discard_path::limits_of(fault.device));
         if let Cause::SwitchedOff { max_hw_bytes } = fault.cause {
-            finding
-                .remedy
-                .push(discard_remedy::switch_on(fault.device, max_hw_bytes));
+            finding.add_remedy(discard_remedy::switch_on(fault.device, max_hw_bytes));
         }
     }
     discard_remedy::announce_next(&mut finding.remedy);
     finding.evidence.extend(wording::medium_evidence(volume));
     finding.evidence.extend(group.others_as_evidence());
-    finding.remedy.push(Remedy::command(
+    finding.add_remedy(Remedy::command(
         "Find what writes the 0 at boot, and remove it or set a limit above 0.",
         "grep -rs discard_max_bytes /etc /usr/lib/udev /usr/lib/tuned /usr/lib/sysctl.d",
     ));

@@ -76,7 +76,7 @@ fn elastic_cloud_enterprise(cx: &Context<'_>, out: &mut Outcome) {
         installation: Elastic recommends not trimming ECE disks by hand."
         .into();
     finding.add_evidence("Elastic Cloud Enterprise seen by", seen);
-    finding.remedy.push(Remedy::advice(
+    finding.add_remedy(Remedy::advice(
         "Run no fstrim here. If the disks have to be trimmed, move the instances off this host \
          first (maintenance mode), and do one host after the other.",
     ));
@@ -120,7 +120,7 @@ fn blocklisted(cx: &Context<'_>, out: &mut Outcome) {
                 }));
         }
         finding.evidence.extend(group.others_as_evidence());
-        finding.remedy.push(Remedy::advice(
+        finding.add_remedy(Remedy::advice(
             "Do not force it. Update the firmware if the vendor offers a fixed version that the \
              kernel's list knows, or replace the drive; until then leave part of it unpartitioned.",
         ));
@@ -186,9 +186,7 @@ fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
             _ => medium::evidence(sharer.device),
         });
         finding.evidence.extend(group.others_as_evidence());
-        finding
-            .remedy
-            .push(trim_remedy::trim_paced(group.volume, quiet.weekly()));
+        finding.add_remedy(trim_remedy::trim_paced(group.volume, quiet.weekly()));
         out.findings.push(finding);
     }
 }

@@ -144,7 +144,7 @@ fn finding(group: &Group<'_, '_, Vec<&BlockDevice>>) -> Finding {
             .extend(discard_path::limits_of(drive).into_iter().take(1));
     }
     finding.evidence.extend(group.others_as_evidence());
-    finding.remedy.push(proof(group, first));
+    finding.add_remedy(proof(group, first));
     finding
 }
 

@@ -71,7 +71,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         finding.add_evidence("trimtab plan --status", printable(drift));
     }
     let commands: Vec<String> = plan.commands.iter().map(|line| printable(line)).collect();
-    finding.remedy.push(Remedy::command(
+    finding.add_remedy(Remedy::command(
         "Write the plan again; if passes never finish, with a longer --pass or --window.",
         commands.join("\n"),
     ));
