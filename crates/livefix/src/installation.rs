@@ -127,10 +127,7 @@ impl Installation {
     }
 
     fn options(&self) -> Result<Contents, InstallError> {
-        let missing = || InstallError::File {
-            path: self.path(OPTIONS_NAME),
-            error: io::Error::other("there is no such file"),
-        };
+        let missing = || at(&self.path(OPTIONS_NAME))(io::Error::other("there is no such file"));
         self.read(OPTIONS_NAME, OPTIONS_BYTES_MAX)?
             .ok_or_else(missing)
     }

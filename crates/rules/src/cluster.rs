@@ -53,6 +53,12 @@ impl<'a> ClusterContext<'a> {
             && !is_enabled
     }
 
+    /// Returns the node with a name.
+    pub(crate) fn node_named(&self, name: &str) -> Option<&'a ClusterNode> {
+        let mut nodes = self.cluster.nodes.iter().flatten();
+        nodes.find(|node| node.name == name)
+    }
+
     /// Returns the value of a cluster setting as text; `None` if it is not set, or not known.
     pub(crate) fn setting_text(&self, key: &str) -> Option<String> {
         self.cluster.settings.as_ref()?.text(key)

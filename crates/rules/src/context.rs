@@ -3,7 +3,7 @@ use crate::discard_path;
 use crate::outcome::Outcome;
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, TrimJobs};
 use crate::volume::Volume;
-use facts::host::{Mount, Store};
+use facts::host::{BlockDevice, Mount, Store};
 use facts::{Host, Skipped};
 use jiff::Timestamp;
 use std::cell::OnceCell;
@@ -98,6 +98,12 @@ impl<'a> Context<'a> {
             trim_jobs: OnceCell::new(),
             stores_by_mount,
         }
+    }
+
+    /// Returns the volume whose filesystem is on a device.
+    pub(crate) fn volume_on(&self, device: &BlockDevice) -> Option<&Volume<'a>> {
+        let mut volumes = self.volumes.iter();
+        volumes.find(|volume| volume.stack.top().name == device.name)
     }
 
     /// Iterates over the volumes as long as there is time.

@@ -202,20 +202,10 @@ fn judged<'c, 'a>(
             vec!["`trimtab rule TRIM005` says when which of them is better, and how to change".to_owned()],
         ));
     }
-    let device = cx
-        .host
-        .device_index()
-        .of(mount)
-        .map(|device| device.name.clone());
-    cx.volumes
-        .iter()
-        .find(|volume| Some(&volume.stack.top().name) == device.as_ref())
-        .ok_or_else(|| {
-            refuse(
-                "no block device of this host is below it".to_owned(),
-                Vec::new(),
-            )
-        })
+    let device = cx.host.device_index().of(mount);
+    let volume = device.and_then(|device| cx.volume_on(device));
+    let why = "no block device of this host is below it";
+    volume.ok_or_else(|| refuse(why.to_owned(), Vec::new()))
 }
 
 /// Decides about each job that trims a planned filesystem. Filesystems that lose their trim by that are added.

@@ -56,9 +56,7 @@ pub fn trim_room(host: &Host, mount_point: &str) -> Result<Room, String> {
     let cx = Context::new(host);
     let mount = host.mount_index().of(mount_point);
     let device = mount.and_then(|mount| host.device_of(mount));
-    let mut volumes = cx.volumes.iter();
-    let volume =
-        device.and_then(|device| volumes.find(|volume| volume.stack.top().name == device.name));
+    let volume = device.and_then(|device| cx.volume_on(device));
     let volume = volume.ok_or_else(|| "nothing is mounted there".to_owned())?;
     of(&cx, volume).map_err(|(why, _)| why)
 }

@@ -2,12 +2,11 @@
 //! use the same discard paths ([`crate::Context::volumes`]), so they cannot disagree.
 
 use crate::context::Context;
-use crate::discard_path::{DiscardPath, takes_discards};
+use crate::discard_path::takes_discards;
 use crate::finding;
 use crate::outcome::Outcome;
 use crate::rules::{trim001, trim008, trim009, trim010};
 use crate::shell::{printable, quote};
-use crate::volume::Volume;
 use facts::host::Mount;
 use facts::{Finding, Host, Severity, Skipped, Stack};
 
@@ -229,7 +228,8 @@ fn judge_discards(
     let swallowed = ask(trim008::check);
     let switched_off = ask(trim009::check);
     let not_by_hand = ask(trim010::check);
-    if discards_of(&context, stack).is_some_and(|path| path.top_accepts == Some(false)) {
+    let volume = context.volume_on(stack.top());
+    if volume.is_some_and(|volume| volume.discards.top_accepts == Some(false)) {
         let explained = [
             (RefusalKind::DiscardsRefused, refused),
             (RefusalKind::SwitchedOff, switched_off),
@@ -266,12 +266,6 @@ fn judge_discards(
     }
     notes.extend(skipped.iter().map(describe_skipped));
     None
-}
-
-fn discards_of<'c, 'a>(context: &'c Context<'a>, stack: &Stack<'_>) -> Option<&'c DiscardPath<'a>> {
-    let is_meant = |volume: &&Volume<'_>| volume.stack.top().name == stack.top().name;
-    let volume = context.volumes.iter().find(is_meant)?;
-    Some(&volume.discards)
 }
 
 fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {

@@ -39,10 +39,7 @@ pub struct TrimSchedule {
 pub fn trimming(host: &Host, mount: &Mount) -> Option<Trimming> {
     let device = host.device_of(mount)?;
     let context = Context::new(host);
-    let volume = context
-        .volumes
-        .iter()
-        .find(|volume| volume.stack.top().name == device.name)?;
+    let volume = context.volume_on(device)?;
     let clock = HostClock::of(host);
     let jobs = context.trim_jobs().map(|trims| {
         let reaching = trims.reaching(volume);

@@ -15,6 +15,21 @@ pub(crate) const WEEKDAYS: [&str; 7] = [
     "Saturday",
     "Sunday",
 ];
+/// Names of the months in the C locale.
+pub(crate) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
 
 /// Returns the days from 1970-01-01 to a date. `month` may lie outside 1 to 12 and `day` outside
 /// the month: they overflow into adjacent years and months, as in mktime(3).

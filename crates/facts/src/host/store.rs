@@ -44,6 +44,11 @@ impl StoreEngine {
         named.unwrap_or_else(|| Self::Other(label.to_owned()))
     }
 
+    /// Whether it keeps its data in Lucene's files.
+    pub fn is_lucene(&self) -> bool {
+        matches!(self, Self::Elasticsearch | Self::Opensearch)
+    }
+
     /// Returns the name for display.
     pub fn label(&self) -> &str {
         match self {

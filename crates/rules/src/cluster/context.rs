@@ -4,7 +4,6 @@ use crate::context::Context;
 use crate::shell::printable;
 use crate::volume::Volume;
 use facts::cluster::ClusterNode;
-use facts::host::StoreEngine;
 use facts::{Cluster, Finding, Host, Severity};
 use jiff::Timestamp;
 
@@ -134,12 +133,7 @@ impl<'a> NodeHost<'a> {
             .collect();
         self.context.volumes.iter().filter(move |volume| {
             named.contains(&volume.mount.mount_point.as_str())
-                || volume.stores.iter().any(|store| {
-                    matches!(
-                        store.engine,
-                        StoreEngine::Elasticsearch | StoreEngine::Opensearch
-                    )
-                })
+                || volume.stores.iter().any(|store| store.engine.is_lucene())
         })
     }
 }

@@ -93,12 +93,7 @@ fn report(
 ) {
     // Asked live, it is the master that answered.
     let known: Option<&ClusterNode> = match (node, &threads.source) {
-        (Some(name), _) => cx
-            .cluster
-            .nodes
-            .iter()
-            .flatten()
-            .find(|known| known.name == name),
+        (Some(name), _) => cx.node_named(name),
         (None, ThreadSource::HotThreads) => cx.cluster.master_node(),
         (None, _) => None,
     };

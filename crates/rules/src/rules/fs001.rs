@@ -123,12 +123,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         .filter(|volume| volume.mount.fs_type == "btrfs");
     for volume in volumes {
         let compression = Compression::of(volume.mount);
-        let lucene = volume.stores.iter().find(|store| {
-            matches!(
-                store.engine,
-                StoreEngine::Elasticsearch | StoreEngine::Opensearch
-            )
-        });
+        let lucene = volume.stores.iter().find(|store| store.engine.is_lucene());
         let mongodb = volume
             .stores
             .iter()

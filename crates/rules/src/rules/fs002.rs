@@ -68,12 +68,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             .flat_map(|store| &store.data_paths)
             .map(String::as_str)
             .collect();
-        let writes_once = volume.stores.iter().all(|store| {
-            matches!(
-                store.engine,
-                StoreEngine::Elasticsearch | StoreEngine::Opensearch
-            )
-        });
+        let writes_once = volume.stores.iter().all(|store| store.engine.is_lucene());
         match (without_cow, mongodb_paths.first()) {
             (Some("nodatacow"), Some(_)) => {}
             (_, Some(path)) => out.findings.push(copy_on_write(volume, path)),

@@ -1,25 +1,10 @@
 //! What `date +FORMAT` prints, as GNU's date does in the C locale.
 
 use crate::civil::{
-    DAY_S, WEEKDAYS, date_of_days, days_of_date, weekday_from_monday, weekday_from_sunday,
+    DAY_S, MONTHS, WEEKDAYS, date_of_days, days_of_date, weekday_from_monday, weekday_from_sunday,
 };
 use crate::zone::Clock;
 use std::fmt::Write as _;
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 
 /// The widest field that is printed: `%010d`.
 const WIDTH_MAX: usize = 32;

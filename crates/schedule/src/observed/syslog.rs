@@ -4,7 +4,7 @@
 use super::Log;
 use super::message::MessageParser;
 use super::pair::{REDACTED, RunPairer};
-use crate::civil::{DAY_S, month_len};
+use crate::civil::{DAY_S, MONTHS, month_len};
 use crate::run::Seen;
 use crate::zone::wall_instants;
 use facts::InputError;
@@ -13,10 +13,6 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 const EXPECTED: &str = "a line of syslog: `Jun  9 06:47:01 host program[1]: text`, or with a time such as 2024-06-09T06:47:01+02:00";
-
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
 
 /// A line dated more than this many seconds after the next one is from the previous year.
 const BACKWARDS_MAX_S: i64 = DAY_S;
@@ -280,7 +276,7 @@ fn without_data(rest: &str) -> Option<&str> {
 /// Parses `Jun  9 06:47:01` and returns the rest of the line.
 fn of_year(line: &str) -> Option<(Stamp, &str)> {
     let (name, rest) = line.split_once(' ')?;
-    let month = MONTHS.iter().position(|month| *month == name)?;
+    let month = MONTHS.iter().position(|month| month[..3] == *name)?;
     let (day, rest) = rest.trim_start().split_once(' ')?;
     let (time, rest) = rest.split_once(' ')?;
     let number = |text: &str, max: i64| -> Option<i64> {

@@ -146,12 +146,7 @@ pub(in crate::rules) fn source_name(source: &ThreadSource) -> String {
 /// Returns the node on which something was seen.
 pub(super) fn seen_on<'a>(cx: &ClusterContext<'a>, seen: &Seen<'_>) -> Option<&'a ClusterNode> {
     match seen.thread.node.as_deref() {
-        Some(name) => cx
-            .cluster
-            .nodes
-            .iter()
-            .flatten()
-            .find(|node| node.name == name),
+        Some(name) => cx.node_named(name),
         None => cx.cluster.master_node(),
     }
 }

@@ -15,49 +15,41 @@ const ALLOCATOR_TIMEOUT: &str =
 const REASONS_MAX: usize = 3;
 
 /// What to do about a flood of changes whose kind begins with these words.
-const FLOODS: &[(&str, &str)] = &[
+const FLOODS: &[(&[&str], &str)] = &[
     (
-        "put-mapping",
+        &["put-mapping"],
         "New fields come with documents: turn off dynamic mapping where they come from (dynamic: \
          false, or the type flattened, in OpenSearch flat_object), and have templates name the \
          fields of new indices.",
     ),
     (
-        "create-index",
+        &["create-index", "auto create"],
         "Create indices ahead of time and not all at midnight, or fewer of them: roll over by size.",
     ),
     (
-        "auto create",
-        "Create indices ahead of time and not all at midnight, or fewer of them: roll over by size.",
-    ),
-    (
-        "delete-index",
+        &["delete-index"],
         "Delete fewer indices at once, and several of them in one request.",
     ),
     (
-        "ilm-",
+        &["ilm-"],
         "Lifecycle rules step through many indices at once: raise indices.lifecycle.poll_interval \
          (10 min by default), and keep fewer indices.",
     ),
     (
-        "shard-started",
+        &["shard-started"],
         "Shards recover, and each reports to the master: it ends with the recovery. Until then leave \
          out other changes.",
     ),
     (
-        "shard-failed",
+        &["shard-failed"],
         "Shards fail again and again: the master's log and GET /_cluster/allocation/explain say why.",
     ),
     (
-        "node-",
+        &["node-"],
         "Nodes leave and join again: their logs say why. Look at their network, heaps and disks first.",
     ),
     (
-        "update snapshot state",
-        "A snapshot of many shards reports each of them: take it of fewer indices at a time.",
-    ),
-    (
-        "update_snapshot_state",
+        &["update snapshot state", "update_snapshot_state"],
         "A snapshot of many shards reports each of them: take it of fewer indices at a time.",
     ),
 ];
@@ -81,9 +73,8 @@ pub(super) fn all(cx: &ClusterContext<'_>, master: &Master<'_>) -> Vec<Remedy> {
     }
     let flood = master.queue.and_then(Queue::flood);
     let flood = flood.and_then(|flood| {
-        let advice = FLOODS
-            .iter()
-            .find(|(kind, _)| flood.kind.starts_with(kind))?;
+        let is_of = |kinds: &[&str]| kinds.iter().any(|kind| flood.kind.starts_with(kind));
+        let advice = FLOODS.iter().find(|(kinds, _)| is_of(kinds))?;
         Some(advice.1)
     });
     all.push(Remedy::advice(flood.unwrap_or(
