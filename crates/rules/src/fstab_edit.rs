@@ -1,4 +1,4 @@
-//! Commands that edit one line of /etc/fstab, and undo the edit.
+//! Commands that edit one line of /etc/fstab, each with the one that undoes the edit.
 
 use crate::trim_jobs::bare;
 use facts::Host;
@@ -17,7 +17,7 @@ pub(crate) fn entry_of<'h>(host: &'h Host, mount: &Mount) -> Option<&'h FstabEnt
 /// Returns the command that removes an option from a line; `option` is an extended regular
 /// expression without slashes and groups. The options may be the last field of the line; an empty
 /// list becomes `defaults`.
-pub(crate) fn remove_option(host: &Host, line: u64, option: &str) -> String {
+pub(crate) fn remove_option(host: &Host, line: u64, option: &str) -> (String, String) {
     edit(
         host,
         line,
@@ -29,7 +29,7 @@ pub(crate) fn remove_option(host: &Host, line: u64, option: &str) -> String {
 }
 
 /// Returns the command that replaces an option by another; see [`remove_option`] for `old`.
-pub(crate) fn replace_option(host: &Host, line: u64, old: &str, new: &str) -> String {
+pub(crate) fn replace_option(host: &Host, line: u64, old: &str, new: &str) -> (String, String) {
     edit(
         host,
         line,
@@ -38,13 +38,12 @@ pub(crate) fn replace_option(host: &Host, line: u64, old: &str, new: &str) -> St
 }
 
 /// Returns the command that appends an option to those of a line.
-pub(crate) fn append_option(host: &Host, line: u64, option: &str) -> String {
+pub(crate) fn append_option(host: &Host, line: u64, option: &str) -> (String, String) {
     append_to_lines(host, &[(line, option)])
 }
 
-/// Returns the command that appends an option each to those of several lines; [`undo`] takes the first
-/// of them.
-pub(crate) fn append_to_lines(host: &Host, lines: &[(u64, &str)]) -> String {
+/// Returns the command that appends an option each to those of several lines.
+pub(crate) fn append_to_lines(host: &Host, lines: &[(u64, &str)]) -> (String, String) {
     let at_line = |(line, option): &(u64, &str)| {
         format!(
             "{line}s/^([[:blank:]]*([^[:blank:]]+[[:blank:]]+){{3}}[^[:blank:]]+)/\\1,{option}/"
@@ -55,19 +54,14 @@ pub(crate) fn append_to_lines(host: &Host, lines: &[(u64, &str)]) -> String {
     edit(host, first, &expressions.join("; "))
 }
 
-/// Returns the command that restores fstab from before the edit of a line.
-pub(crate) fn undo(host: &Host, line: u64) -> String {
-    format!(
-        "mv /etc/fstab.before-line-{line} /etc/fstab{}",
-        reload(host)
-    )
-}
-
-/// The backup is named after the line, so that two edits do not overwrite each other's backup.
-fn edit(host: &Host, line: u64, expressions: &str) -> String {
-    format!(
-        "sed -i.before-line-{line} -E '{expressions}' /etc/fstab{}",
-        reload(host)
+/// Returns a command that edits fstab, and the one that restores it. The backup is named after the line, so that two
+/// edits do not overwrite each other's backup.
+fn edit(host: &Host, line: u64, expressions: &str) -> (String, String) {
+    let backup = format!("before-line-{line}");
+    let reload = reload(host);
+    (
+        format!("sed -i.{backup} -E '{expressions}' /etc/fstab{reload}"),
+        format!("mv /etc/fstab.{backup} /etc/fstab{reload}"),
     )
 }
 
@@ -101,7 +95,7 @@ mod tests {
 
     #[test]
     fn an_option_is_removed_at_any_position() {
-        let command = remove_option(&Host::default(), 2, "discard[=a-z]*");
+        let (command, _) = remove_option(&Host::default(), 2, "discard[=a-z]*");
         let cases = [
             (
                 "/dev/a /a xfs noatime,discard 0 0",
@@ -131,11 +125,11 @@ mod tests {
 
     #[test]
     fn an_option_is_added_to_the_fourth_field() {
-        let command = append_option(&Host::default(), 1, "noatime");
+        let (command, _) = append_option(&Host::default(), 1, "noatime");
         if let Some(result) = edited(&command, "UUID=1  /a\text4 defaults 0 2\n") {
             assert_eq!(result, "UUID=1  /a\text4 defaults,noatime 0 2\n");
         }
-        let command = append_to_lines(&Host::default(), &[(1, "noatime"), (3, "noatime")]);
+        let (command, _) = append_to_lines(&Host::default(), &[(1, "noatime"), (3, "noatime")]);
         assert!(command.starts_with("sed -i.before-line-1 "), "{command}");
         if let Some(result) = edited(
             &command,
@@ -149,7 +143,7 @@ mod tests {
 
     #[test]
     fn an_option_is_replaced_in_place() {
-        let command = replace_option(&Host::default(), 1, "strictatime", "noatime");
+        let (command, _) = replace_option(&Host::default(), 1, "strictatime", "noatime");
         if let Some(result) = edited(&command, "UUID=1 /a ext4 ro,strictatime\n") {
             assert_eq!(result, "UUID=1 /a ext4 ro,noatime\n");
         }
@@ -158,9 +152,11 @@ mod tests {
     #[test]
     fn without_systemd_nothing_is_reloaded() {
         let mut host = Host::default();
-        assert!(undo(&host, 3).ends_with("&& systemctl daemon-reload"));
+        let (_, undo) = append_option(&host, 3, "noatime");
+        assert!(undo.ends_with("&& systemctl daemon-reload"));
         host.platform.systemd = Some(false);
-        assert_eq!(undo(&host, 3), "mv /etc/fstab.before-line-3 /etc/fstab");
-        assert!(append_option(&host, 3, "noatime").ends_with("/etc/fstab"));
+        let (command, undo) = append_option(&host, 3, "noatime");
+        assert_eq!(undo, "mv /etc/fstab.before-line-3 /etc/fstab");
+        assert!(command.ends_with("/etc/fstab"));
     }
 }

@@ -42,24 +42,22 @@ pub enum Needs {
 impl Needs {
     /// Returns why the facts of a host do not suffice and what would, if they do not.
     pub(crate) fn missing(self, host: &Host) -> Option<(&'static str, &'static str)> {
-        let is_unknown = match self {
-            Self::Nothing => return None,
-            _ if host.mounts.is_empty() => {
-                return Some(("no mounts are known", "proc/self/mountinfo and sys/block"));
-            }
-            Self::Mounts => return None,
-            Self::Stores => host.stores.is_empty() && host.running_stores_unknown,
-            Self::Devices => !host.knows_devices(),
-        };
-        let missing = if self == Self::Stores {
-            (
+        if self == Self::Nothing {
+            return None;
+        }
+        if host.mounts.is_empty() {
+            return Some(("no mounts are known", "proc/self/mountinfo and sys/block"));
+        }
+        match self {
+            Self::Stores if host.stores.is_empty() && host.running_stores_unknown => Some((
                 "no store was found, and running ones could not be looked for",
                 "/proc of the running host, or --data-path",
-            )
-        } else {
-            ("no block devices are known", "sys/block")
-        };
-        is_unknown.then_some(missing)
+            )),
+            Self::Devices if !host.knows_devices() => {
+                Some(("no block devices are known", "sys/block"))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -298,15 +298,14 @@ pub(crate) fn add_to_trim(
     match miss {
         Miss::NotInFstab | Miss::FstabTypeNone { .. } => {}
         Miss::NoTrim { line } => {
+            let option = NOTRIM.replace('.', "\\.");
+            let (edit, undo) = fstab_edit::remove_option(host, *line, &option);
             return Remedy::command(
                 format!("Remove {NOTRIM} from line {line} of fstab{at_quiet_time}"),
-                format!(
-                    "{}{quiet}",
-                    fstab_edit::remove_option(host, *line, &NOTRIM.replace('.', "\\."))
-                ),
+                format!("{edit}{quiet}"),
             )
             .risk(FIRST_PASS)
-            .undo(format!("{}{loud}", fstab_edit::undo(host, *line)));
+            .undo(format!("{undo}{loud}"));
         }
         Miss::FstabReadOnly { line } => {
             return Remedy::advice(format!(

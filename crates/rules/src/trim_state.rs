@@ -49,15 +49,12 @@ pub(crate) fn discards_online(host: &Host, mount: &Mount) -> bool {
 
 /// Returns libata's term if TRIM waits for an empty queue.
 pub(crate) fn unqueued_trim(drive: &BlockDevice) -> Option<&'static str> {
-    match drive.kind {
-        DeviceKind::Scsi {
-            ata_trim: Some(AtaTrim::Unqueued),
-            ..
-        } => Some("unqueued"),
-        DeviceKind::Scsi {
-            ata_trim: Some(AtaTrim::ForcedUnqueued),
-            ..
-        } => Some("forced_unqueued"),
+    let DeviceKind::Scsi { ata_trim, .. } = drive.kind else {
+        return None;
+    };
+    match ata_trim? {
+        AtaTrim::Unqueued => Some("unqueued"),
+        AtaTrim::ForcedUnqueued => Some("forced_unqueued"),
         _ => None,
     }
 }

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use schedule::Run;
 
 /// Trims of a host's stores' data.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct TrimsAhead {
     /// The jobs that make them, as they are named to users.
     pub jobs: Vec<String>,
@@ -33,11 +33,7 @@ pub fn trims_ahead(host: &Host, from: Timestamp, until: Timestamp) -> Result<Tri
     let clock = HostClock::of(host);
     let has_store = cx.volumes.iter().any(|volume| !volume.stores.is_empty());
     let volumes = cx.volumes.iter();
-    let mut found = TrimsAhead {
-        jobs: Vec::new(),
-        runs: Vec::new(),
-        is_delay_fixed: false,
-    };
+    let mut found = TrimsAhead::default();
     for volume in volumes.filter(|volume| !has_store || !volume.stores.is_empty()) {
         for trim in jobs.reaching(volume) {
             let name = wording::job_name(trim.job);

@@ -7,18 +7,20 @@ use facts::host::{AtaTrim, BlockDevice, DeviceKind, ProvisioningMode};
 /// Returns evidence for the limits of a device's queue and, if it was read, for the cause.
 pub(crate) fn evidence_of(fault: &Fault<'_>) -> Vec<Evidence> {
     let mut evidence = limits_of(fault.device);
+    let mut push = |source: String, value: &str| evidence.push(Evidence::new(source, value));
     let path = &fault.device.sysfs_path;
+    let table_of = |name: Option<&str>| {
+        let name = name.unwrap_or(&fault.device.name);
+        format!("dmsetup table {name}")
+    };
     match (&fault.cause, &fault.device.kind) {
-        (Cause::Crypt { table_read: true }, DeviceKind::DeviceMapper { name, uuid, .. }) => {
-            let name = name.as_deref().unwrap_or(&fault.device.name);
-            evidence.push(Evidence::new(
-                format!("dmsetup table {name}"),
-                "crypt, without allow_discards",
-            ));
-            push_uuid(&mut evidence, path, uuid.as_deref());
-        }
-        (Cause::Crypt { .. }, DeviceKind::DeviceMapper { uuid, .. }) => {
-            push_uuid(&mut evidence, path, uuid.as_deref());
+        (Cause::Crypt { table_read }, DeviceKind::DeviceMapper { name, uuid, .. }) => {
+            if *table_read {
+                push(table_of(name.as_deref()), "crypt, without allow_discards");
+            }
+            if let Some(uuid) = uuid {
+                push(format!("{path}/dm/uuid"), uuid);
+            }
         }
         (
             Cause::ThinIgnore { table_read: true }
@@ -31,14 +33,9 @@ pub(crate) fn evidence_of(fault: &Fault<'_>) -> Vec<Evidence> {
                 ..
             },
         ) => {
-            let name = name.as_deref().unwrap_or(&fault.device.name);
             for target in targets {
-                evidence.push(Evidence::new(
-                    format!("dmsetup table {name}"),
-                    format!("{} {}", target.target_type, target.options.join(" "))
-                        .trim_end()
-                        .to_owned(),
-                ));
+                let line = format!("{} {}", target.target_type, target.options.join(" "));
+                push(table_of(name.as_deref()), line.trim_end());
             }
         }
         (
@@ -46,9 +43,7 @@ pub(crate) fn evidence_of(fault: &Fault<'_>) -> Vec<Evidence> {
             DeviceKind::Md {
                 level: Some(level), ..
             },
-        ) => {
-            evidence.push(Evidence::new(format!("{path}/md/level"), level));
-        }
+        ) => push(format!("{path}/md/level"), level),
         (
             _,
             DeviceKind::Scsi {
@@ -60,19 +55,14 @@ pub(crate) fn evidence_of(fault: &Fault<'_>) -> Vec<Evidence> {
             },
         ) => {
             if let Some(mode) = provisioning_mode {
-                evidence.push(Evidence::new(
-                    format!("{path}/device/scsi_disk/*/provisioning_mode"),
-                    mode_word(*mode),
-                ));
+                let source = format!("{path}/device/scsi_disk/*/provisioning_mode");
+                push(source, mode_word(*mode));
             }
             if let Some(trim) = ata_trim {
-                evidence.push(Evidence::new(
-                    trim_attribute(ata_device.as_deref()),
-                    trim_word(*trim),
-                ));
+                push(trim_attribute(ata_device.as_deref()), trim_word(*trim));
             }
             if let Some(model) = model {
-                evidence.push(Evidence::new(format!("{path}/device/model"), model));
+                push(format!("{path}/device/model"), model);
             }
         }
         _ => {}
@@ -100,12 +90,6 @@ pub(crate) fn limits_of(device: &BlockDevice) -> Vec<Evidence> {
         Some(Evidence::new(source, value?))
     })
     .collect()
-}
-
-fn push_uuid(evidence: &mut Vec<Evidence>, path: &str, uuid: Option<&str>) {
-    if let Some(uuid) = uuid {
-        evidence.push(Evidence::new(format!("{path}/dm/uuid"), uuid));
-    }
 }
 
 /// Returns the name used in sysfs.

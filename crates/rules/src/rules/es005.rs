@@ -253,20 +253,14 @@ fn cluster_limit(cx: &ClusterContext<'_>, data_nodes: u64, out: &mut Outcome) {
         return;
     }
     let is_full = open >= allowed;
-    let mut finding = cx.about_setting(
-        &RULE,
-        if is_full {
-            Severity::Error
-        } else {
-            Severity::Warning
-        },
-        LIMIT_KEY,
-        if is_full {
-            "no index can be created: the shard limit is reached".to_owned()
-        } else {
-            format!("the cluster has {percent} % of the shards that it allows")
-        },
-    );
+    let (severity, title) = if is_full {
+        let title = "no index can be created: the shard limit is reached".to_owned();
+        (Severity::Error, title)
+    } else {
+        let title = format!("the cluster has {percent} % of the shards that it allows");
+        (Severity::Warning, title)
+    };
+    let mut finding = cx.about_setting(&RULE, severity, LIMIT_KEY, title);
     finding.why = format!(
         "{} refuses to create or open indices and to add replicas when copies of open indices \
          exceed {LIMIT_KEY} for each data node. Here are {} of {} allowed.",

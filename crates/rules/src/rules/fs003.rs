@@ -72,12 +72,11 @@ fn about(cx: &Context<'_>, mount: &Mount, device: &BlockDevice, store: &Store) -
     let text = "Mount without access times";
     let remedy = match fstab_edit::entry_of(cx.host, mount) {
         Some(entry) => {
-            let edit = if entry.options.iter().any(|option| option == "strictatime") {
+            let (edit, undo_edit) = if entry.options.iter().any(|option| option == "strictatime") {
                 fstab_edit::replace_option(cx.host, entry.line, "strictatime", "noatime")
             } else {
                 fstab_edit::append_option(cx.host, entry.line, "noatime")
             };
-            let undo_edit = fstab_edit::undo(cx.host, entry.line);
             Remedy::command(
                 format!("{text}, now and by line {} of /etc/fstab.", entry.line),
                 format!("{edit} && {remount}"),

@@ -386,44 +386,41 @@ fn array_evidence(device: &BlockDevice) -> Vec<Evidence> {
 }
 
 fn xfs_remedy(volume: &Volume<'_>, stripes: Stripes, known: KnownStripes) -> Remedy {
-    let unit = stripes.chunk_bytes / XFS_UNIT_BYTES;
-    let width = stripes.width_bytes / XFS_UNIT_BYTES;
     // xfs(5): a new unit must be the old one times a power of two, and 0 cannot be changed.
-    let can_change = match known {
-        KnownStripes::Xfs(own) => {
-            stripes.chunk_bytes.is_multiple_of(own.chunk_bytes)
-                && (stripes.chunk_bytes / own.chunk_bytes).is_power_of_two()
+    let own = match known {
+        KnownStripes::Xfs(own)
+            if stripes.chunk_bytes.is_multiple_of(own.chunk_bytes)
+                && (stripes.chunk_bytes / own.chunk_bytes).is_power_of_two() =>
+        {
+            own
         }
-        _ => false,
+        _ => {
+            return Remedy::advice(format!(
+                "XFS cannot learn these stripes later. When the data is moved the next time, make the \
+                 filesystem with `mkfs.xfs -d su={},sw={}`; mkfs.xfs finds them by itself if it is run on \
+                 the array.",
+                stripes.chunk_bytes,
+                stripes.width_bytes / stripes.chunk_bytes
+            ))
+            .risk("mkfs.xfs destroys what is on the device.");
+        }
     };
-    if can_change {
-        let mount = volume.mount;
-        let point = operand(&mount.mount_point);
-        let source = quote(&mount.source);
-        let before = match known {
-            KnownStripes::Xfs(own) => format!(
-                "umount {point} &&\nmount -o sunit={},swidth={} {source} {point}",
-                own.chunk_bytes / XFS_UNIT_BYTES,
-                own.width_bytes / XFS_UNIT_BYTES
-            ),
-            _ => String::new(),
-        };
-        return Remedy::command(
-            "Stop what uses the filesystem and mount it with the array's stripes (in units of 512 \
-             bytes), beside its other options; put them into /etc/fstab. XFS keeps them.",
-            format!("umount {point} &&\nmount -o sunit={unit},swidth={width} {source} {point}"),
+    let point = operand(&volume.mount.mount_point);
+    let source = quote(&volume.mount.source);
+    let mount_with = |stripes: Stripes| {
+        format!(
+            "umount {point} &&\nmount -o sunit={},swidth={} {source} {point}",
+            stripes.chunk_bytes / XFS_UNIT_BYTES,
+            stripes.width_bytes / XFS_UNIT_BYTES
         )
-        .risk("Only what is written from now on follows them.")
-        .undo(before);
-    }
-    Remedy::advice(format!(
-        "XFS cannot learn these stripes later. When the data is moved the next time, make the \
-         filesystem with `mkfs.xfs -d su={},sw={}`; mkfs.xfs finds them by itself if it is run on \
-         the array.",
-        stripes.chunk_bytes,
-        stripes.width_bytes / stripes.chunk_bytes
-    ))
-    .risk("mkfs.xfs destroys what is on the device.")
+    };
+    Remedy::command(
+        "Stop what uses the filesystem and mount it with the array's stripes (in units of 512 \
+         bytes), beside its other options; put them into /etc/fstab. XFS keeps them.",
+        mount_with(stripes),
+    )
+    .risk("Only what is written from now on follows them.")
+    .undo(mount_with(own))
 }
 
 fn ext4_remedy(volume: &Volume<'_>, stripes: Stripes, known: KnownStripes) -> Remedy {

@@ -151,20 +151,17 @@ fn switch_on(
     let remount = format!("mount -o remount,{on} {point}");
     let undo = format!("mount -o remount,{off} {point}");
     match in_fstab {
-        Some(entry) => Remedy::command(
-            format!(
-                "Switch barriers on again, now and in line {} of /etc/fstab.",
-                entry.line
-            ),
-            format!(
-                "{} && {remount}",
-                fstab_edit::remove_option(cx.host, entry.line, option)
-            ),
-        )
-        .undo(format!(
-            "{} && {undo}",
-            fstab_edit::undo(cx.host, entry.line)
-        )),
+        Some(entry) => {
+            let (edit, undo_edit) = fstab_edit::remove_option(cx.host, entry.line, option);
+            Remedy::command(
+                format!(
+                    "Switch barriers on again, now and in line {} of /etc/fstab.",
+                    entry.line
+                ),
+                format!("{edit} && {remount}"),
+            )
+            .undo(format!("{undo_edit} && {undo}"))
+        }
         None => Remedy::command(
             "Switch barriers on again, and remove the option wherever this mount is defined.",
             remount,
@@ -200,13 +197,9 @@ fn refused(cx: &Context<'_>, entry: &FstabEntry, option: &str) -> Finding {
             cx.host.platform.kernel_release.as_deref().unwrap_or(""),
         ),
     ];
-    finding.add_remedy(
-        Remedy::command(
-            format!("Remove `{option}` from line {} of /etc/fstab.", entry.line),
-            fstab_edit::remove_option(cx.host, entry.line, option),
-        )
-        .undo(fstab_edit::undo(cx.host, entry.line)),
-    );
+    let (edit, undo) = fstab_edit::remove_option(cx.host, entry.line, option);
+    let text = format!("Remove `{option}` from line {} of /etc/fstab.", entry.line);
+    finding.add_remedy(Remedy::command(text, edit).undo(undo));
     finding
 }
 

@@ -42,10 +42,10 @@ pub(crate) fn trim_once(host: &Host, job: &Job, passes: &[Pass<'_>]) -> Remedy {
         ));
     }
     let edits: Vec<(u64, &str)> = numbers.iter().map(|line| (*line, NOTRIM)).collect();
-    Remedy::command(
-        format!("Keep fstab's line for {point}, and have fstrim leave {lines} out by {NOTRIM}."),
-        fstab_edit::append_to_lines(host, &edits),
-    )
-    .risk("fstrim knows the option since util-linux 2.38.")
-    .undo(fstab_edit::undo(host, first.line))
+    let text =
+        format!("Keep fstab's line for {point}, and have fstrim leave {lines} out by {NOTRIM}.");
+    let (edit, undo) = fstab_edit::append_to_lines(host, &edits);
+    Remedy::command(text, edit)
+        .risk("fstrim knows the option since util-linux 2.38.")
+        .undo(undo)
 }

@@ -31,12 +31,7 @@ pub(crate) fn mount_with_discard(cx: &Context<'_>, volume: &Volume<'_>) -> Optio
         );
     };
     let edit = fstab_edit::append_option(cx.host, entry.line, option);
-    Some(with_remount(
-        &text,
-        mount,
-        (edit, fstab_edit::undo(cx.host, entry.line)),
-        option,
-    ))
+    Some(with_remount(&text, mount, edit, option))
 }
 
 /// Returns the option for online discard; Btrfs should gather discards.
@@ -119,12 +114,7 @@ fn drop_option(
     let mount_point = shell::quote(&mount.mount_point);
     let edit = fstab_edit::entry_of(host, mount)
         .filter(|entry| has_option(entry, "discard"))
-        .map(|entry| {
-            (
-                fstab_edit::remove_option(host, entry.line, "discard[=a-z]*"),
-                fstab_edit::undo(host, entry.line),
-            )
-        });
+        .map(|entry| fstab_edit::remove_option(host, entry.line, "discard[=a-z]*"));
     // xfs_fs_reconfigure() leaves the option unchanged.
     let is_xfs = mount.fs_type == "xfs";
     let remount = (!is_xfs).then(|| {
@@ -253,8 +243,7 @@ pub(crate) fn discard_and_leave_out(
                     .into_iter()
                     .map(|line| (line, NOTRIM)),
             );
-            let edit = fstab_edit::append_to_lines(host, &edits);
-            let undo = fstab_edit::undo(host, entry.line);
+            let (edit, undo) = fstab_edit::append_to_lines(host, &edits);
             if is_online {
                 Remedy::command(text, edit)
                     .risk("fstrim knows the option since util-linux 2.38.")
