@@ -3,7 +3,7 @@
 //! This lives in the rules crate because it needs to know how a filesystem is trimmed and whether
 //! its discards reach the drives.
 
-use crate::trimming::{TrimSchedule, Trimming, trimming};
+use crate::trimming::{Trimming, trimming};
 use facts::host::{BlockDevice, DeviceKind, DriveWrites, Mount, StoreEngine, StoreState};
 use facts::{Evidence, Host, Skipped, Stack};
 
@@ -393,11 +393,8 @@ impl DriveLoad {
             return Some(TrimTimes::Never);
         };
         // The most frequent job counts.
-        let known = jobs.iter().filter(|job| job.period_s.is_some());
-        let Some(job) = known.min_by(|a, b| {
-            let period = |job: &TrimSchedule| job.period_s.unwrap_or(f64::INFINITY);
-            period(a).total_cmp(&period(b))
-        }) else {
+        let known = jobs.iter().filter_map(|job| Some((job.period_s?, job)));
+        let Some((period_s, job)) = known.min_by(|(a, _), (b, _)| a.total_cmp(b)) else {
             self.skip(
                 LoadFact::Trims,
                 "the trim schedule",
@@ -409,7 +406,6 @@ impl DriveLoad {
             );
             return None;
         };
-        let period_s = job.period_s?;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
         let every_days = (period_s / DAY_S).round().clamp(1.0, 3660.0) as u32;
         let (day, hour) = job.next.unwrap_or((6, 6));

@@ -44,11 +44,13 @@ pub struct Meetings {
     pub compared_until: Option<Timestamp>,
 }
 
-/// A heavy job of a host, with its runs.
+/// Heavy jobs of one kind.
+#[derive(Default)]
 struct Known<'a> {
-    host: usize,
-    job: &'a Job,
-    runs: Vec<Run>,
+    /// The host of each.
+    hosts: Vec<usize>,
+    /// Each with its runs.
+    runs: Vec<(&'a Job, Vec<Run>)>,
 }
 
 /// Returns on which hosts jobs that keep the disks busy start together within the next five weeks: of hosts with a store,
@@ -66,7 +68,7 @@ pub fn meetings(hosts: &[NamedHost<'_>], budget: Budget<'_>) -> Meetings {
     let Some(now) = compared.iter().map(|named| named.host.read_at).max() else {
         return found;
     };
-    let mut by_work: BTreeMap<DiskWork, Vec<Known<'_>>> = BTreeMap::new();
+    let mut by_work: BTreeMap<DiskWork, Known<'_>> = BTreeMap::new();
     for (index, named) in compared.iter().enumerate() {
         let cx = Context::within(budget.restarted(), named.host);
         let jobs = disk_jobs::active(&cx);
@@ -82,11 +84,9 @@ pub fn meetings(hosts: &[NamedHost<'_>], budget: Budget<'_>) -> Meetings {
             match clock.runs(heavy.job, now, until) {
                 Ok(forecast) => {
                     is_known &= forecast.unknown.is_empty();
-                    by_work.entry(heavy.work).or_default().push(Known {
-                        host: index,
-                        job: heavy.job,
-                        runs: forecast.runs,
-                    });
+                    let known = by_work.entry(heavy.work).or_default();
+                    known.hosts.push(index);
+                    known.runs.push((heavy.job, forecast.runs));
                 }
                 Err(_) => is_known = false,
             }
@@ -94,8 +94,8 @@ pub fn meetings(hosts: &[NamedHost<'_>], budget: Budget<'_>) -> Meetings {
         is_known &= !cx.budget.is_used_up();
         found.hosts_unknown += usize::from(!is_known);
     }
-    for (work, known) in by_work {
-        let (meeting, truncated_at) = largest(work, known, &compared);
+    for (work, known) in &by_work {
+        let (meeting, truncated_at) = largest(*work, known, &compared);
         found.meetings.extend(meeting);
         let earlier = [found.compared_until, truncated_at];
         found.compared_until = earlier.into_iter().flatten().min();
@@ -123,18 +123,12 @@ fn concerns_stores(cx: &Context<'_>, heavy: DiskJob<'_>, have_stores: bool) -> b
 /// Returns the meeting of the most hosts, and the time after which none were looked for.
 fn largest(
     work: DiskWork,
-    known: Vec<Known<'_>>,
+    known: &Known<'_>,
     hosts: &[&NamedHost<'_>],
 ) -> (Option<Meeting>, Option<Timestamp>) {
-    let mut places = Vec::new();
-    let mut runs: Vec<(&Job, Vec<Run>)> = Vec::new();
-    for one in known {
-        places.push(one.host);
-        runs.push((one.job, one.runs));
-    }
-    let collisions = schedule::collisions(&runs, TOGETHER_S);
+    let collisions = schedule::collisions(&known.runs, TOGETHER_S);
     let hosts_of = |jobs: &[usize]| {
-        let mut met: Vec<usize> = jobs.iter().map(|&job| places[job]).collect();
+        let mut met: Vec<usize> = jobs.iter().map(|&job| known.hosts[job]).collect();
         met.dedup();
         met
     };
@@ -150,7 +144,7 @@ fn largest(
     let mut jobs: Vec<String> = collision
         .jobs
         .iter()
-        .map(|&job| wording::job_name(runs[job].0))
+        .map(|&job| wording::job_name(known.runs[job].0))
         .collect();
     jobs.sort_unstable();
     jobs.dedup();

@@ -151,13 +151,11 @@ fn by_systemd(
     // A percent sign begins a specifier.
     let options = options.replace('%', "%%");
     let service = format!("{HEADER}\n[Service]\nEnvironment=\"TRIMTAB_TRIM_OPTIONS={options}\"\n");
-    for (kind, text) in [("timer", timer), ("service", service)] {
+    for (kind, text, why) in [
+        ("timer", timer, "when it is trimmed"),
+        ("service", service, "how it is trimmed"),
+    ] {
         let path = format!("etc/systemd/system/{unit}.{kind}.d/{PLAN_DROP_IN}");
-        let why = if kind == "timer" {
-            "when it is trimmed"
-        } else {
-            "how it is trimmed"
-        };
         edits.push((Edit::Write { path, text }, why.to_owned()));
     }
     let path = format!("etc/systemd/system/timers.target.wants/{unit}.timer");
