@@ -93,18 +93,12 @@ fn reschedule_commands(unit: &str, slot: QuietSlot) -> (String, String) {
 
 /// Moves a trim job to a quiet time, depending on what starts it.
 pub(crate) fn move_to_quiet_time(job: &Job, slot: QuietSlot) -> Remedy {
+    let start = put_in_yours(&slot.start_words());
     if let Some(timer) = &job.timer {
-        return reschedule_timer(
-            &timer.unit,
-            slot,
-            format!(
-                "Move it to a quiet period by an override. {}",
-                put_in_yours(&slot.start_words())
-            ),
-        );
+        let text = format!("Move it to a quiet period by an override. {start}");
+        return reschedule_timer(&timer.unit, slot, text);
     }
     let cron = slot.cron();
-    let start = put_in_yours(&slot.start_words());
     if let Some(script) = cron_directory_script(job) {
         let from = shell::quote(&format!("/{script}"));
         return Remedy::command(

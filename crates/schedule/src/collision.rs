@@ -56,10 +56,8 @@ pub fn collisions(jobs: &[(&Job, Vec<Run>)], slack_s: f64) -> Collisions {
         .iter()
         .enumerate()
         .flat_map(|(job, (_, runs))| {
-            runs.iter().map(move |run| ActiveSpan {
-                job,
-                ..ActiveSpan::of(run, slack_s)
-            })
+            runs.iter()
+                .map(move |run| ActiveSpan::of(job, run, slack_s))
         })
         .collect();
     spans.sort_unstable_by_key(|span| (span.earliest_us, span.end_us, span.job));
@@ -100,11 +98,11 @@ struct ActiveSpan {
 }
 
 impl ActiveSpan {
-    fn of(run: &Run, slack_s: f64) -> Self {
+    fn of(job: usize, run: &Run, slack_s: f64) -> Self {
         let latest_us = run.latest.as_microsecond();
         let after_us = micros(run.len_s.unwrap_or(0.0)).saturating_add(micros(slack_s));
         Self {
-            job: 0,
+            job,
             earliest_us: run.earliest.as_microsecond(),
             latest_us,
             end_us: latest_us.saturating_add(after_us),

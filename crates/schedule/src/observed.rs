@@ -139,9 +139,8 @@ impl Log {
         }
         pairs.push(from, 0, Some(host), None);
         pairs.push(until, 0, Some(host), None);
-        let mut log = pairs.finish("").ok().filter(|log| log.count() > 0)?;
-        log.parts.iter_mut().for_each(|part| part.has_lines = false);
-        Some(log)
+        let log = pairs.finish("").ok().filter(|log| log.count() > 0)?;
+        Some(log.without_line_numbers())
     }
 
     /// Returns the number of runs.

@@ -220,9 +220,8 @@ fn report(
         assigned,
     );
     finding.add_evidence("GET /_nodes: data nodes", data_nodes);
-    finding
-        .evidence
-        .push(cx.setting_evidence(INCLUDE_RELOCATIONS, "true"));
+    let setting = cx.setting_evidence(INCLUDE_RELOCATIONS, "true");
+    finding.evidence.push(setting);
     finding.remedy = remedies(cx, profile, shards, *model);
     out.findings.push(finding);
 }
@@ -250,7 +249,10 @@ fn reroutes(creation: &OperationCost) -> String {
 
 /// Formats the effect of a remedy: `100 ms a reroute, 250 ms to create that index`.
 fn brings(model: Model) -> String {
-    let creation = model.creation();
+    times(model, &model.creation())
+}
+
+fn times(model: Model, creation: &OperationCost) -> String {
     format!(
         "{} a reroute, {} to create that index",
         cost::format_ms(model.reroute().ms),
@@ -303,12 +305,8 @@ fn without_relocations(cx: &ClusterContext<'_>, model: Model) -> Remedy {
 /// The remedy for who cannot take the setting's risk, nor upgrade yet.
 fn live_fix(model: Option<Model>) -> Remedy {
     let gain = model.map_or(String::new(), |model| {
-        let creation = model.creation_with_fix();
-        format!(
-            " Predicted: {} a reroute, {} to create that index.",
-            cost::format_ms(model.on(&V7_6).reroute().ms),
-            format_ms_range(creation.least.ms, creation.most.ms)
-        )
+        let with_fix = times(model.on(&V7_6), &model.creation_with_fix());
+        format!(" Predicted: {with_fix}.")
     });
     Remedy::command(
         format!(

@@ -249,17 +249,13 @@ impl Master<'_> {
 
     fn evidence(&self, cx: &ClusterContext<'_>, finding: &mut Finding) {
         let source_of = "GET /_cluster/pending_tasks";
-        let evidence = &mut finding.evidence;
         if let (Some(queue), Some(pending)) = (self.queue, &cx.cluster.pending_tasks) {
-            evidence.push(Evidence::new(
-                source_of,
-                units::count(pending.total, "task"),
-            ));
+            finding.add_evidence(source_of, units::count(pending.total, "task"));
             let executing = queue.executing();
             let oldest = queue.oldest().filter(|oldest| Some(*oldest) != executing);
             for (which, task) in [("executing", executing), ("the oldest", oldest)] {
                 let Some(task) = task else { continue };
-                evidence.push(Evidence::new(
+                finding.add_evidence(
                     format!("{source_of}: {which}"),
                     format!(
                         "{} for {}: {}",
@@ -267,7 +263,7 @@ impl Master<'_> {
                         seconds(task.in_queue_ms),
                         printable(&task.source)
                     ),
-                ));
+                );
             }
             let kinds = queue.kinds();
             if self.waits_ms.is_some() && kinds.len() > 1 {
@@ -276,39 +272,33 @@ impl Master<'_> {
                     .take(KINDS_MAX)
                     .map(|(kind, waiting)| format!("{waiting} {}", source(kind)))
                     .collect();
-                evidence.push(Evidence::new(
-                    format!("{source_of}: waiting, by kind"),
-                    list.join(", "),
-                ));
+                finding.add_evidence(format!("{source_of}: waiting, by kind"), list.join(", "));
             }
         } else if let Some(ms) = self.waits_ms {
-            evidence.push(Evidence::new(
-                "GET /_cluster/health: task_max_waiting_in_queue_millis",
-                ms,
-            ));
+            finding.add_evidence("GET /_cluster/health: task_max_waiting_in_queue_millis", ms);
         }
         if let (Some(seen), Some(threads)) = (&self.seen, self.threads) {
-            evidence.push(thread_evidence(threads, seen));
+            finding.evidence.push(thread_evidence(threads, seen));
             if let Some((holder, _)) = seen.holder
                 && let Some(frame) = holder.frames.first()
             {
-                evidence.push(Evidence::new(
+                finding.add_evidence(
                     format!("{}: holds the lock", source_name(&threads.source)),
                     format!("{} in {}", printable(&holder.pool), printable(frame)),
-                ));
+                );
             }
             if seen.work == Work::StateDisk {
                 let node = seen_on(cx, seen);
-                evidence.extend(data_paths(node));
-                evidence.extend(found_on_host(cx, node));
+                finding.evidence.extend(data_paths(node));
+                finding.evidence.extend(found_on_host(cx, node));
             }
             if seen.work == Work::Unassigned
                 && let Some(shards) = &cx.cluster.shards
             {
-                evidence.push(Evidence::new(
+                finding.add_evidence(
                     "GET /_cluster/state/routing_table: unassigned copies",
                     remedies::unassigned(shards),
-                ));
+                );
             }
         }
     }

@@ -74,9 +74,8 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
             ""
         }
     );
-    finding
-        .evidence
-        .push(cx.setting_evidence(INCLUDE_RELOCATIONS, "true"));
+    let setting = cx.setting_evidence(INCLUDE_RELOCATIONS, "true");
+    finding.evidence.push(setting);
     if let Some(shards) = &cx.cluster.shards {
         finding.add_evidence(
             "GET /_cluster/state/routing_table: relocating copies",

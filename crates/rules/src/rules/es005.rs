@@ -273,9 +273,8 @@ fn cluster_limit(cx: &ClusterContext<'_>, data_nodes: u64, out: &mut Outcome) {
         open,
     );
     finding.add_evidence("GET /_nodes: data nodes", data_nodes);
-    finding
-        .evidence
-        .push(cx.setting_evidence(LIMIT_KEY, &LIMIT_DEFAULT.to_string()));
+    let setting = cx.setting_evidence(LIMIT_KEY, &LIMIT_DEFAULT.to_string());
+    finding.evidence.push(setting);
     finding.remedy = fewer_shards();
     // An upgrade may leave more copies than the limit allows: the limit must then exceed those.
     let here = limit.max(open.div_ceil(data_nodes.max(1)));

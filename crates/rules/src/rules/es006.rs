@@ -397,9 +397,8 @@ fn switched_off(cx: &ClusterContext<'_>) -> Finding {
         "With {ENABLED_KEY}: false the master ignores how full disks are, and no watermark \
          applies. A full disk fails shards, and may damage what is being written.",
     );
-    finding
-        .evidence
-        .push(cx.setting_evidence(ENABLED_KEY, "true"));
+    let setting = cx.setting_evidence(ENABLED_KEY, "true");
+    finding.evidence.push(setting);
     let is_old = cx.cluster.flavour == Flavour::Elasticsearch && !cx.is_elasticsearch_from(7, 6);
     let mut remedy = Remedy::command("Switch it on.", cx.put_setting(ENABLED_KEY, "true"))
         .undo(cx.put_setting(ENABLED_KEY, "false"));

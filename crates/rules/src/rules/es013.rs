@@ -194,9 +194,8 @@ fn far(
         .as_ref()
         .is_none_or(|health| health.status == HealthStatus::Green);
     if shards.unassigned > 0 || !is_green {
-        finding
-            .evidence
-            .push(cx.setting_evidence(ALLOW_KEY, "the version's default"));
+        let setting = cx.setting_evidence(ALLOW_KEY, "the version's default");
+        finding.evidence.push(setting);
         finding.add_remedy(Remedy::advice(
             "Have all copies assigned first: unless cluster.routing.allocation.allow_rebalance is \
              always, shards are not moved for better balance before that.",

@@ -31,46 +31,39 @@ pub(crate) fn elsewhere(
             ..compact
         });
     }
-    if let Some(container) = &platform.container {
+    let (text, risk) = if let Some(container) = &platform.container {
         let container = shell::printable(container);
-        return Some(
-            Remedy::advice(format!(
-                "In a container ({container}) the kernel refuses to trim. Have the host's administrator \
-                 trim the filesystem there, in a quiet period: on Proxmox by `pct fstrim ID`, elsewhere by \
-                 fstrim or `trimtab trim` on the host. {UNSEEN}"
-            ))
-            .risk(FIRST_PASS),
+        let text = format!(
+            "In a container ({container}) the kernel refuses to trim. Have the host's administrator \
+             trim the filesystem there, in a quiet period: on Proxmox by `pct fstrim ID`, elsewhere by \
+             fstrim or `trimtab trim` on the host. {UNSEEN}"
         );
-    }
-    if mount_points.iter().any(|point| point.starts_with(KUBELET)) {
-        return Some(
-            Remedy::advice(format!(
-                "It is a volume of Kubernetes, whose path here lasts only as long as its pod. Let the \
-                 storage system trim it: Longhorn by a RecurringJob with the task `filesystem-trim`, \
-                 drivers with csi-addons by a ReclaimSpaceCronJob; at a quiet time, and another one for \
-                 each replica. {UNSEEN}"
-            ))
-            .risk(FIRST_PASS),
+        (text, FIRST_PASS)
+    } else if mount_points.iter().any(|point| point.starts_with(KUBELET)) {
+        let text = format!(
+            "It is a volume of Kubernetes, whose path here lasts only as long as its pod. Let the \
+             storage system trim it: Longhorn by a RecurringJob with the task `filesystem-trim`, \
+             drivers with csi-addons by a ReclaimSpaceCronJob; at a quiet time, and another one for \
+             each replica. {UNSEEN}"
         );
-    }
-    if platform.distribution.as_deref() == Some("nixos") {
-        return Some(
-            Remedy::advice(format!(
-                "NixOS makes /etc anew at each rebuild, so the job belongs into its configuration: \
-                 `systemd.services.trim = {{ startAt = \"{}\"; serviceConfig.Type = \"oneshot\"; \
-                 serviceConfig.ExecStart = \"/PATH/TO/trimtab trim --window {} {}\"; }};`. {}",
-                slot.calendar(),
-                slot.window(),
-                shell::printable(&mount_points.join(" ")),
-                put_in_yours(&slot.window_words())
-            ))
-            .risk(
-                "The first pass has all free space to discard: what does not fit into one window is \
-                 resumed in the next.",
-            ),
+        (text, FIRST_PASS)
+    } else if platform.distribution.as_deref() == Some("nixos") {
+        let text = format!(
+            "NixOS makes /etc anew at each rebuild, so the job belongs into its configuration: \
+             `systemd.services.trim = {{ startAt = \"{}\"; serviceConfig.Type = \"oneshot\"; \
+             serviceConfig.ExecStart = \"/PATH/TO/trimtab trim --window {} {}\"; }};`. {}",
+            slot.calendar(),
+            slot.window(),
+            shell::printable(&mount_points.join(" ")),
+            put_in_yours(&slot.window_words())
         );
-    }
-    None
+        let risk = "The first pass has all free space to discard: what does not fit into one window is \
+                    resumed in the next.";
+        (text, risk)
+    } else {
+        return None;
+    };
+    Some(Remedy::advice(text).risk(risk))
 }
 
 /// Makes the file behind a disk of WSL smaller.
