@@ -15,17 +15,16 @@ pub(super) fn replica_after_primary<W: ReasonSink>(
 ) -> Verdict {
     const NAME: &str = "replica_after_primary_active";
     if copy.primary {
-        return answer!(why, Yes, NAME, "this is a primary");
+        return answer!(why, Yes, "this is a primary");
     }
     if round.nodes.active_primary(copy.shard).is_none() {
         return answer!(
             why,
             No,
-            NAME,
             "the primary that this replica needs is not active yet"
         );
     }
-    answer!(why, Yes, NAME, "the primary of this replica is active")
+    answer!(why, Yes, "the primary of this replica is active")
 }
 
 /// All copies of a shard must be active before one of them may be rebalanced.
@@ -42,12 +41,11 @@ pub(super) fn rebalance_only_when_active<W: ReasonSink>(
         round.nodes.all_replicas_active(copy.shard, replicas)
     };
     if active {
-        return answer!(why, Yes, NAME, "all copies of this shard are active");
+        return answer!(why, Yes, "all copies of this shard are active");
     }
     answer!(
         why,
         No,
-        NAME,
         "not all of the {} copies of this shard are active",
         u64::from(replicas) + 1
     )
@@ -57,56 +55,45 @@ pub(super) fn rebalance_only_when_active<W: ReasonSink>(
 pub(super) fn cluster_rebalance<W: ReasonSink>(round: &Allocation<'_>, why: &mut W) -> Verdict {
     const NAME: &str = "cluster_rebalance";
     const SETTING: &str = "cluster.routing.allocation.allow_rebalance";
-    match round.cluster.settings.allow_rebalance {
-        AllowRebalance::IndicesPrimariesActive => {
-            const VALUE: &str = "indices_primaries_active";
-            if round.nodes.has_unassigned_primaries() {
-                return answer!(
-                    why,
-                    No,
-                    NAME,
-                    "a primary is unassigned; cluster setting [{SETTING}={VALUE}]"
-                );
-            }
-            if round.nodes.has_inactive_primaries() {
-                return answer!(
-                    why,
-                    No,
-                    NAME,
-                    "a primary is not active; cluster setting [{SETTING}={VALUE}]"
-                );
-            }
-            answer!(why, Yes, NAME, "all primaries are active")
-        }
-        AllowRebalance::IndicesAllActive => {
-            const VALUE: &str = "indices_all_active";
-            if round.nodes.has_unassigned_copies() {
-                return answer!(
-                    why,
-                    No,
-                    NAME,
-                    "a copy is unassigned; cluster setting [{SETTING}={VALUE}]"
-                );
-            }
-            if round.nodes.has_inactive_copies() {
-                return answer!(
-                    why,
-                    No,
-                    NAME,
-                    "a copy is not active; cluster setting [{SETTING}={VALUE}]"
-                );
-            }
-            answer!(why, Yes, NAME, "all copies are active")
-        }
+    let nodes = &round.nodes;
+    let (what, all, value, unassigned, inactive) = match round.cluster.settings.allow_rebalance {
+        AllowRebalance::IndicesPrimariesActive => (
+            "a primary",
+            "all primaries",
+            "indices_primaries_active",
+            nodes.has_unassigned_primaries(),
+            nodes.has_inactive_primaries(),
+        ),
+        AllowRebalance::IndicesAllActive => (
+            "a copy",
+            "all copies",
+            "indices_all_active",
+            nodes.has_unassigned_copies(),
+            nodes.has_inactive_copies(),
+        ),
         AllowRebalance::Always => {
-            answer!(
+            return answer!(
                 why,
                 Yes,
-                NAME,
                 "allowed at any time; cluster setting [{SETTING}=always]"
-            )
+            );
         }
+    };
+    if unassigned {
+        return answer!(
+            why,
+            No,
+            "{what} is unassigned; cluster setting [{SETTING}={value}]"
+        );
     }
+    if inactive {
+        return answer!(
+            why,
+            No,
+            "{what} is not active; cluster setting [{SETTING}={value}]"
+        );
+    }
+    answer!(why, Yes, "{all} are active")
 }
 
 impl Allocation<'_> {
@@ -124,18 +111,12 @@ pub(super) fn concurrent_rebalance<W: ReasonSink>(round: &Allocation<'_>, why: &
     const SETTING: &str = "cluster.routing.allocation.cluster_concurrent_rebalance";
     let limit = round.cluster.settings.cluster_concurrent_rebalance;
     if round.simulates_enough() {
-        return answer!(
-            why,
-            Throttle,
-            NAME,
-            "the simulation moves two copies at a time"
-        );
+        return answer!(why, Throttle, "the simulation moves two copies at a time");
     }
     if limit == -1 {
         return answer!(
             why,
             Yes,
-            NAME,
             "any number of copies may move; cluster setting [{SETTING}=-1]"
         );
     }
@@ -144,14 +125,12 @@ pub(super) fn concurrent_rebalance<W: ReasonSink>(round: &Allocation<'_>, why: &
         return answer!(
             why,
             Throttle,
-            NAME,
             "[{moving}] copies are moving, which is the most at a time; cluster setting [{SETTING}={limit}]"
         );
     }
     answer!(
         why,
         Yes,
-        NAME,
         "[{moving}] copies are moving; cluster setting [{SETTING}={limit}]"
     )
 }

@@ -21,7 +21,7 @@ pub(super) fn under_capacity<W: ReasonSink>(
 ) -> Verdict {
     let attributes = &round.deciders.awareness;
     if attributes.is_empty() {
-        return answer!(why, Yes, NAME, "no attributes to be aware of; {SETTING}=]");
+        return answer!(why, Yes, "no attributes to be aware of; {SETTING}=]");
     }
     let wanted = u64::from(round.index(copy.shard.index).replicas) + 1;
     // Relocation targets count, because the copies will be there; relocation sources do not.
@@ -35,7 +35,6 @@ pub(super) fn under_capacity<W: ReasonSink>(
             return answer!(
                 why,
                 No,
-                NAME,
                 "the node lacks the attribute [{}]; {SETTING}={}]",
                 attribute.name,
                 round.cluster.settings.awareness_attributes.join(",")
@@ -111,7 +110,6 @@ pub(super) fn under_capacity<W: ReasonSink>(
     answer!(
         why,
         Yes,
-        NAME,
         "the copies are spread as they should be; {SETTING}={}]",
         round.cluster.settings.awareness_attributes.join(",")
     )
@@ -129,7 +127,6 @@ fn too_many<W: ReasonSink>(
     answer!(
         why,
         No,
-        NAME,
         "[{here}] of [{wanted}] copies would be on nodes with this value of [{}], at most \
          [{most}] may, since there are [{values}] values; {SETTING}={}]",
         attribute.name,

@@ -132,14 +132,14 @@ impl ReasonSink for ReasonRecorder {
     }
 }
 
-/// Evaluates to a verdict and records its reason if reasons are recorded: `answer!(why, No, NAME, "...",
-/// ...)`.
+/// Evaluates to a verdict and records its reason if reasons are recorded: `answer!(why, No, "...", ...)`. The
+/// decider is the `NAME` in scope.
 macro_rules! answer {
-    ($why:expr, $verdict:ident, $name:expr, $($text:tt)+) => {{
+    ($why:expr, $verdict:ident, $($text:tt)+) => {{
         if crate::deciders::decision::records_reasons($why) {
             $why.record(crate::deciders::decision::Reason {
                 verdict: crate::deciders::decision::Verdict::$verdict,
-                decider: Some($name),
+                decider: Some(NAME),
                 explanation: Some(format!($($text)+)),
             });
         }
@@ -156,6 +156,8 @@ pub(crate) fn records_reasons<W: ReasonSink>(_: &W) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NAME: &str = "a";
 
     #[test]
     fn any_no_wins_then_any_throttle() {
@@ -175,7 +177,7 @@ mod tests {
             }
         }
         fn ask<W: ReasonSink>(why: &mut W) -> Verdict {
-            answer!(why, No, "loud", "{}", PanicsWhenFormatted)
+            answer!(why, No, "{}", PanicsWhenFormatted)
         }
         assert_eq!(ask(&mut NoReasons), Verdict::No);
         assert!(std::panic::catch_unwind(|| ask(&mut ReasonRecorder::default())).is_err());
@@ -185,7 +187,7 @@ mod tests {
     fn reasons_for_yes_are_omitted_on_request() {
         let mut recorder = ReasonRecorder::new(true);
         let why = &mut recorder;
-        let both = answer!(why, Yes, "a", "fine").and(answer!(why, Throttle, "b", "limit [{}]", 2));
+        let both = answer!(why, Yes, "fine").and(answer!(why, Throttle, "limit [{}]", 2));
         let decision = recorder.decision(both);
         assert_eq!(decision.verdict, Verdict::Throttle);
         assert_eq!(decision.reasons.len(), 1);

@@ -66,7 +66,7 @@ pub(super) fn allocate<W: ReasonSink>(
     why: &mut W,
 ) -> Verdict {
     if let Some(reason) = irrelevant_to(round, copy, round.deciders.disks.most_known) {
-        return answer!(why, Yes, NAME, "{reason}");
+        return answer!(why, Yes, "{reason}");
     }
     let settings = &round.cluster.settings;
     let usage = usage(round, node, Disk::Most);
@@ -96,7 +96,6 @@ pub(super) fn allocate<W: ReasonSink>(
         return answer!(
             why,
             Yes,
-            NAME,
             "above the low watermark but below the high one, and this primary is new and empty; \
              {LOW}={}], {HIGH}={}], free [{}]",
             low.raw,
@@ -114,7 +113,6 @@ pub(super) fn allocate<W: ReasonSink>(
         return answer!(
             why,
             No,
-            NAME,
             "with this copy of [{}] the node would be above the high watermark, {HIGH}={}], free now \
              [{}, {free_percent:.1}%], then [{}, {:.1}%]",
             Bytes(size_bytes),
@@ -127,7 +125,6 @@ pub(super) fn allocate<W: ReasonSink>(
     answer!(
         why,
         Yes,
-        NAME,
         "enough room on the node: free [{}], size of the copy [{}], then free [{}]",
         Bytes(usage.free_bytes),
         Bytes(size_bytes),
@@ -148,7 +145,6 @@ fn allocate_in_bytes<W: ReasonSink>(
         return answer!(
             why,
             No,
-            NAME,
             "recoveries on their way to the node take [{}] more than is free there",
             Bytes(free.wrapping_neg())
         );
@@ -167,7 +163,6 @@ fn allocate_in_bytes<W: ReasonSink>(
         return answer!(
             why,
             Yes,
-            NAME,
             "above the low watermark but below the high one, and this primary is new and empty; free [{}]",
             Bytes(free)
         );
@@ -178,7 +173,6 @@ fn allocate_in_bytes<W: ReasonSink>(
         return answer!(
             why,
             No,
-            NAME,
             "with this copy of [{}] the node would be above the high watermark, {HIGH}={}]: free now [{}], \
              then [{}], needed [{}]",
             Bytes(size_bytes),
@@ -191,7 +185,6 @@ fn allocate_in_bytes<W: ReasonSink>(
     answer!(
         why,
         Yes,
-        NAME,
         "enough room on the node: free [{}], size of the copy [{}], then free [{}]",
         Bytes(free),
         Bytes(size_bytes),
@@ -207,7 +200,7 @@ pub(super) fn force<W: ReasonSink>(
     why: &mut W,
 ) -> Verdict {
     if let Some(reason) = irrelevant_to(round, copy, round.deciders.disks.most_known) {
-        return answer!(why, Yes, NAME, "{reason}");
+        return answer!(why, Yes, "{reason}");
     }
     let free = usage(round, node, Disk::Most).free_bytes;
     let after = free.wrapping_sub(expected_size_bytes(round.cluster, copy, 0));
@@ -215,12 +208,11 @@ pub(super) fn force<W: ReasonSink>(
         return answer!(
             why,
             No,
-            NAME,
             "the node's disk would be full, with [{}] too much",
             Bytes(after.wrapping_neg())
         );
     }
-    answer!(why, Yes, NAME, "the copy fits on the node's disk")
+    answer!(why, Yes, "the copy fits on the node's disk")
 }
 
 fn lacks<W: ReasonSink>(
@@ -233,7 +225,6 @@ fn lacks<W: ReasonSink>(
     answer!(
         why,
         No,
-        NAME,
         "the node is above the watermark, {setting}={}]: free [{}], needed [{}]",
         mark.raw,
         Bytes(free),
@@ -250,7 +241,7 @@ pub(super) fn remain<W: ReasonSink>(
     why: &mut W,
 ) -> Verdict {
     if let Some(reason) = irrelevant_to(round, copy, round.deciders.disks.least_known) {
-        return answer!(why, Yes, NAME, "{reason}");
+        return answer!(why, Yes, "{reason}");
     }
     let usage = usage(round, node, Disk::Least);
     if round.deciders.rules.disks_in_bytes {
@@ -262,7 +253,6 @@ pub(super) fn remain<W: ReasonSink>(
         return answer!(
             why,
             Yes,
-            NAME,
             "enough room for the copy to stay, or it does not lie on the node's fullest path: free [{}]",
             Bytes(usage.free_bytes)
         );
@@ -281,7 +271,6 @@ pub(super) fn remain<W: ReasonSink>(
         return answer!(
             why,
             Yes,
-            NAME,
             "this copy does not lie on the node's fullest path, as far as is known"
         );
     }
@@ -289,7 +278,6 @@ pub(super) fn remain<W: ReasonSink>(
         return answer!(
             why,
             Yes,
-            NAME,
             "enough room for the copy to stay: free [{}], {HIGH}={}]",
             Bytes(usage.free_bytes),
             high.raw
@@ -332,7 +320,6 @@ fn below<W: ReasonSink>(
         return answer!(
             why,
             No,
-            NAME,
             "the node is above the watermark, {setting}={}]: free [{}], needed [{}]",
             mark.raw,
             Bytes(usage.free_bytes),
@@ -342,7 +329,6 @@ fn below<W: ReasonSink>(
     answer!(
         why,
         No,
-        NAME,
         "the node is above the watermark, {setting}={}]: used [{:.1}%], at most [{:.1}%]",
         mark.raw,
         usage.used_percent(),

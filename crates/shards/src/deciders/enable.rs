@@ -34,7 +34,7 @@ pub(super) fn allocate<W: ReasonSink>(
     why: &mut W,
 ) -> Verdict {
     if round.simulating {
-        return answer!(why, Yes, NAME, "does not matter in the simulation");
+        return answer!(why, Yes, "does not matter in the simulation");
     }
     let own = round.index(copy.shard.index).settings.allocation_enable;
     let enable = own.unwrap_or(round.cluster.settings.allocation_enable);
@@ -70,17 +70,11 @@ pub(super) fn allocate<W: ReasonSink>(
     };
     let value = allocation_word(enable);
     if allowed {
-        return answer!(
-            why,
-            Yes,
-            NAME,
-            "{what} may be allocated; {setting}={value}]"
-        );
+        return answer!(why, Yes, "{what} may be allocated; {setting}={value}]");
     }
     answer!(
         why,
         No,
-        NAME,
         "allocating {what} is forbidden; {setting}={value}]"
     )
 }
@@ -114,14 +108,12 @@ pub(super) fn rebalance<W: ReasonSink>(
         return answer!(
             why,
             Yes,
-            NAME,
             "{what} may be moved for balance; {setting}={value}]"
         );
     }
     answer!(
         why,
         No,
-        NAME,
         "moving {what} for balance is forbidden; {setting}={value}]"
     )
 }
@@ -129,15 +121,10 @@ pub(super) fn rebalance<W: ReasonSink>(
 /// `rebalance.enable` for the cluster: if it is `none`, one index that overrides it is enough.
 pub(super) fn rebalance_cluster<W: ReasonSink>(round: &Allocation<'_>, why: &mut W) -> Verdict {
     if round.simulating {
-        return answer!(why, Yes, NAME, "does not matter in the simulation");
+        return answer!(why, Yes, "does not matter in the simulation");
     }
     if round.cluster.settings.rebalance_enable != RebalanceEnable::None {
-        return answer!(
-            why,
-            Yes,
-            NAME,
-            "moving for balance is not forbidden everywhere"
-        );
+        return answer!(why, Yes, "moving for balance is not forbidden everywhere");
     }
     let allows = |own: Option<RebalanceEnable>| own.is_some_and(|own| own != RebalanceEnable::None);
     let mut indices = round.cluster.indices.iter();
@@ -145,14 +132,12 @@ pub(super) fn rebalance_cluster<W: ReasonSink>(round: &Allocation<'_>, why: &mut
         return answer!(
             why,
             Yes,
-            NAME,
             "moving for balance is allowed for at least one index"
         );
     }
     answer!(
         why,
         No,
-        NAME,
         "moving for balance is forbidden; cluster setting [cluster.routing.rebalance.enable=none]"
     )
 }

@@ -23,7 +23,6 @@ pub(super) fn allocate<W: ReasonSink>(
             return answer!(
                 why,
                 No,
-                NAME,
                 "a shrunk index begins on a node that holds all its source's shards, index setting \
                  [index.routing.allocation.initial_recovery] filters [{}]",
                 Shown(initial, Join::Or)
@@ -63,7 +62,6 @@ pub(super) fn index<W: ReasonSink>(
     answer!(
         why,
         Yes,
-        NAME,
         "the node passes all require, include and exclude filters"
     )
 }
@@ -82,7 +80,6 @@ fn rejection<W: ReasonSink>(
     answer!(
         why,
         No,
-        NAME,
         "the node {text} {scope}.routing.allocation.{word}] filters [{}]",
         Shown(filters, join)
     )

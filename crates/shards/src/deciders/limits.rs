@@ -29,7 +29,6 @@ pub(super) fn throttling<W: ReasonSink>(
             return answer!(
                 why,
                 Yes,
-                NAME,
                 "new primaries are not throttled in the simulation"
             );
         }
@@ -39,14 +38,12 @@ pub(super) fn throttling<W: ReasonSink>(
             return answer!(
                 why,
                 Throttle,
-                NAME,
                 "[{running}] primaries recover from this node's own disk, {INITIAL}={limit}]"
             );
         }
         return answer!(
             why,
             Yes,
-            NAME,
             "[{running}] primaries recover from this node's own disk, {INITIAL}={limit}]"
         );
     }
@@ -74,7 +71,6 @@ pub(super) fn throttling<W: ReasonSink>(
         return answer!(
             why,
             Throttle,
-            NAME,
             "[{incoming}] recoveries run into this node, {into_setting}={limit}]"
         );
     }
@@ -83,7 +79,6 @@ pub(super) fn throttling<W: ReasonSink>(
         return answer!(
             why,
             No,
-            NAME,
             "the primary that this copy recovers from is not active yet"
         );
     };
@@ -92,7 +87,6 @@ pub(super) fn throttling<W: ReasonSink>(
         return answer!(
             why,
             Throttle,
-            NAME,
             "[{outgoing}] recoveries run out of node [{}], which has the primary, {out_setting}={most}]",
             round.node(source).id
         );
@@ -100,13 +94,12 @@ pub(super) fn throttling<W: ReasonSink>(
     answer!(
         why,
         Yes,
-        NAME,
         "[{incoming}] recoveries run into this node, {into_setting}={limit}]; [{outgoing}] out of the \
          primary's, {out_setting}={most}]"
     )
 }
 
-const LIMIT_NAME: &str = "shards_limit";
+const NAME: &str = "shards_limit";
 const CLUSTER: &str = "cluster setting [cluster.routing.allocation.total_shards_per_node";
 const INDEX: &str = "index setting [index.routing.allocation.total_shards_per_node";
 
@@ -129,7 +122,6 @@ pub(super) fn shards_limit<W: ReasonSink>(
         return answer!(
             why,
             Yes,
-            LIMIT_NAME,
             "no limits: {CLUSTER}={of_node}], {INDEX}={of_index}]"
         );
     }
@@ -141,7 +133,6 @@ pub(super) fn shards_limit<W: ReasonSink>(
         return answer!(
             why,
             No,
-            LIMIT_NAME,
             "[{all}] copies are on the node, {CLUSTER}={of_node}]"
         );
     }
@@ -151,7 +142,6 @@ pub(super) fn shards_limit<W: ReasonSink>(
             return answer!(
                 why,
                 No,
-                LIMIT_NAME,
                 "[{count}] copies of index [{}] are on the node, {INDEX}={of_index}]",
                 round.index(index).name
             );
@@ -160,7 +150,6 @@ pub(super) fn shards_limit<W: ReasonSink>(
     answer!(
         why,
         Yes,
-        LIMIT_NAME,
         "[{all}] copies are on the node, {CLUSTER}={of_node}], {INDEX}={of_index}]"
     )
 }
@@ -173,21 +162,19 @@ pub(super) fn node_limit<W: ReasonSink>(
 ) -> Verdict {
     let limit = round.cluster.settings.total_shards_per_node;
     if limit <= 0 {
-        return answer!(why, Yes, LIMIT_NAME, "no limit: {CLUSTER}={limit}]");
+        return answer!(why, Yes, "no limit: {CLUSTER}={limit}]");
     }
     let count = round.deciders.sums.owned(round.nodes, node);
     if i64::from(count) >= i64::from(limit) {
         return answer!(
             why,
             No,
-            LIMIT_NAME,
             "[{count}] copies are on the node, {CLUSTER}={limit}]"
         );
     }
     answer!(
         why,
         Yes,
-        LIMIT_NAME,
         "[{count}] copies are on the node, {CLUSTER}={limit}]"
     )
 }

@@ -18,7 +18,7 @@ pub(super) fn max_retry<W: ReasonSink>(
 ) -> Verdict {
     const NAME: &str = "max_retry";
     if round.simulating {
-        return answer!(why, Yes, NAME, "failures do not matter in the simulation");
+        return answer!(why, Yes, "failures do not matter in the simulation");
     }
     let failed = copy.unassigned.map_or(0, |info| info.failed_allocations);
     let failed = if failed == 0 && round.deciders.rules.counts_relocations {
@@ -27,14 +27,13 @@ pub(super) fn max_retry<W: ReasonSink>(
         failed
     };
     if failed == 0 {
-        return answer!(why, Yes, NAME, "no allocation of this copy has failed");
+        return answer!(why, Yes, "no allocation of this copy has failed");
     }
     let most = round.index(copy.shard.index).settings.max_retries;
     if failed >= most {
         return answer!(
             why,
             No,
-            NAME,
             "[{failed}] allocations have failed, index setting [index.allocation.max_retries={most}]; \
              retry with [/_cluster/reroute?retry_failed=true]"
         );
@@ -42,7 +41,6 @@ pub(super) fn max_retry<W: ReasonSink>(
     answer!(
         why,
         Yes,
-        NAME,
         "[{failed}] allocations have failed, index setting [index.allocation.max_retries={most}]"
     )
 }
@@ -65,7 +63,6 @@ pub(super) fn resize<W: ReasonSink>(
             return answer!(
                 why,
                 No,
-                NAME,
                 "the index that this one is made from does not exist"
             );
         }
@@ -80,29 +77,27 @@ pub(super) fn resize<W: ReasonSink>(
         return answer!(
             why,
             No,
-            NAME,
             "the source primary {} is not active",
             round.shown(shard)
         );
     };
     let Some(node) = node else {
-        return answer!(why, Yes, NAME, "the source primary is active");
+        return answer!(why, Yes, "the source primary is active");
     };
     let found = round.node(node);
     if found.version < SPLITS_FROM {
         return answer!(
             why,
             No,
-            NAME,
             "node [{}] has version [{}]; splitting needs [{SPLITS_FROM}]",
             found.id,
             found.version
         );
     }
     if round.nodes.copy(primary).node == Some(node) {
-        answer!(why, Yes, NAME, "the source primary is on this node")
+        answer!(why, Yes, "the source primary is on this node")
     } else {
-        answer!(why, No, NAME, "the source primary is on another node")
+        answer!(why, No, "the source primary is on another node")
     }
 }
 
@@ -163,13 +158,13 @@ pub(super) fn node_version<W: ReasonSink>(
     const NAME: &str = "node_version";
     let source = if copy.primary {
         let Some(source) = copy.node else {
-            return answer!(why, Yes, NAME, "a primary that recovers from no other node");
+            return answer!(why, Yes, "a primary that recovers from no other node");
         };
         source
     } else {
         let primary = round.nodes.active_primary(copy.shard);
         let Some(source) = primary.and_then(|primary| round.nodes.copy(primary).node) else {
-            return answer!(why, Yes, NAME, "no primary is active to recover from");
+            return answer!(why, Yes, "no primary is active to recover from");
         };
         source
     };
@@ -179,14 +174,12 @@ pub(super) fn node_version<W: ReasonSink>(
         return answer!(
             why,
             Yes,
-            NAME,
             "a {what} may go from version [{from}] to version [{to}]"
         );
     }
     answer!(
         why,
         No,
-        NAME,
         "a {what} cannot go from version [{from}] to the older version [{to}]"
     )
 }
@@ -199,7 +192,7 @@ pub(super) fn snapshot_in_progress<W: ReasonSink>(
 ) -> Verdict {
     const NAME: &str = "snapshot_in_progress";
     if round.simulating || !copy.primary || round.cluster.snapshots.is_empty() {
-        return answer!(why, Yes, NAME, "no snapshot is reading this copy");
+        return answer!(why, Yes, "no snapshot is reading this copy");
     }
     if let Some(node) = copy.node
         && round.deciders.is_snapshotted(copy.shard, node)
@@ -207,13 +200,12 @@ pub(super) fn snapshot_in_progress<W: ReasonSink>(
         return answer!(
             why,
             Throttle,
-            NAME,
             "a snapshot is reading {} on its node [{}]",
             round.shown(copy.shard),
             round.node(node).id
         );
     }
-    answer!(why, Yes, NAME, "no snapshot is reading this copy")
+    answer!(why, Yes, "no snapshot is reading this copy")
 }
 
 /// A copy restored from a snapshot needs a running restore.
@@ -224,15 +216,14 @@ pub(super) fn restore_in_progress<W: ReasonSink>(
 ) -> Verdict {
     const NAME: &str = "restore_in_progress";
     let Some(RecoverySource::Snapshot(restore)) = copy.recovery else {
-        return answer!(why, Yes, NAME, "this copy does not come from a snapshot");
+        return answer!(why, Yes, "this copy does not come from a snapshot");
     };
     if round.deciders.is_restoring(restore, copy.shard) {
-        return answer!(why, Yes, NAME, "this copy is being restored");
+        return answer!(why, Yes, "this copy is being restored");
     }
     answer!(
         why,
         No,
-        NAME,
         "restoring {} from its snapshot has failed; close or delete index [{}] and restore it again, \
          or allocate an empty primary by a reroute command",
         round.shown(copy.shard),

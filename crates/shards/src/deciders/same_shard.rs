@@ -37,14 +37,13 @@ pub(super) fn allocate<W: ReasonSink>(
             return answer!(
                 why,
                 No,
-                NAME,
                 "a copy of this shard is on the host with the {kind} [{host}], on node [{}]; cluster \
                  setting [cluster.routing.allocation.same_shard.host=true]",
                 round.node(other).id
             );
         }
     }
-    answer!(why, Yes, NAME, "no copy of this shard is on this host")
+    answer!(why, Yes, "no copy of this shard is on this host")
 }
 
 /// Whether the node has no copy of the shard.
@@ -58,19 +57,14 @@ pub(super) fn same_node<W: ReasonSink>(
         Some(held) if W::ON => {
             let held = round.nodes.copy(held);
             if held.allocation.is_some() && held.allocation == copy.allocation {
-                answer!(why, No, NAME, "this copy is on this node already")
+                answer!(why, No, "this copy is on this node already")
             } else {
                 let what = if held.primary { "primary" } else { "replica" };
-                answer!(
-                    why,
-                    No,
-                    NAME,
-                    "a copy of this shard, a {what}, is on this node"
-                )
+                answer!(why, No, "a copy of this shard, a {what}, is on this node")
             }
         }
         Some(_) => Verdict::No,
-        None => answer!(why, Yes, NAME, "no copy of this shard is on this node"),
+        None => answer!(why, Yes, "no copy of this shard is on this node"),
     }
 }
 

@@ -8,8 +8,7 @@ use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::NodeIndex;
 
-const SHUTDOWN: &str = "node_shutdown";
-const REPLACEMENT: &str = "node_replacement";
+const NAME: &str = "node_replacement";
 
 /// Whether a node takes or keeps copies.
 pub(super) fn shutdown<W: ReasonSink>(
@@ -17,6 +16,7 @@ pub(super) fn shutdown<W: ReasonSink>(
     node: NodeIndex,
     why: &mut W,
 ) -> Verdict {
+    const NAME: &str = "node_shutdown";
     let shutdowns = &round.deciders.shutdowns;
     if shutdowns.leaving.is_empty() {
         return Verdict::Yes;
@@ -25,12 +25,11 @@ pub(super) fn shutdown<W: ReasonSink>(
         return answer!(
             why,
             No,
-            SHUTDOWN,
             "node [{}] is about to leave the cluster",
             round.node(node).id
         );
     }
-    answer!(why, Yes, SHUTDOWN, "this node is not about to leave")
+    answer!(why, Yes, "this node is not about to leave")
 }
 
 /// Whether a copy may go to a node while nodes are being replaced.
@@ -51,7 +50,6 @@ pub(super) fn replacement<W: ReasonSink>(
             return answer!(
                 why,
                 Yes,
-                REPLACEMENT,
                 "node [{target}] replaces the one that has this copy"
             );
         }
@@ -59,45 +57,35 @@ pub(super) fn replacement<W: ReasonSink>(
             return answer!(
                 why,
                 Yes,
-                REPLACEMENT,
                 "does not matter for the next step towards the desired balance"
             );
         }
         return answer!(
             why,
             No,
-            REPLACEMENT,
             "the node that has this copy is being replaced, so it may only go to node [{by}]"
         );
     }
     if let Some(by) = replaced.get(&node) {
-        return answer!(
-            why,
-            No,
-            REPLACEMENT,
-            "this node is being replaced by node [{by}]"
-        );
+        return answer!(why, No, "this node is being replaced by node [{by}]");
     }
     if replaced.values().any(|by| by == target) {
         if relaxed && !copy.is_unassigned() {
             return answer!(
                 why,
                 Yes,
-                REPLACEMENT,
                 "does not matter for the next step towards the desired balance"
             );
         }
         return answer!(
             why,
             No,
-            REPLACEMENT,
             "node [{target}] replaces another one, and until that is done takes only what that one holds"
         );
     }
     answer!(
         why,
         Yes,
-        REPLACEMENT,
         "no replacement has to do with this copy and this node"
     )
 }
@@ -109,12 +97,7 @@ pub(super) fn replacement_remain<W: ReasonSink>(
     why: &mut W,
 ) -> Verdict {
     match round.deciders.shutdowns.replaced.get(&node) {
-        Some(by) => answer!(
-            why,
-            No,
-            REPLACEMENT,
-            "this node is being replaced by node [{by}]"
-        ),
+        Some(by) => answer!(why, No, "this node is being replaced by node [{by}]"),
         None => Verdict::Yes,
     }
 }
@@ -129,17 +112,11 @@ pub(super) fn force_replacement<W: ReasonSink>(
     let replaced = &round.deciders.shutdowns.replaced;
     let by = copy.node.and_then(|from| replaced.get(&from));
     if by.is_some_and(|by| *by == round.node(node).name) {
-        answer!(
-            why,
-            Yes,
-            REPLACEMENT,
-            "this node replaces the one that has this copy"
-        )
+        answer!(why, Yes, "this node replaces the one that has this copy")
     } else {
         answer!(
             why,
             No,
-            REPLACEMENT,
             "this node does not replace the one that has this copy"
         )
     }

@@ -10,10 +10,6 @@ use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::model::{IndexIndex, IndexSettings, Node, NodeIndex};
 
-const DATA_TIER: &str = "data_tier";
-const FROZEN: &str = "dedicated_frozen_node";
-const POOL: &str = "target_pool";
-
 /// Whether copies of an index may be put on a node.
 pub(super) fn allocate<W: ReasonSink>(
     round: &Allocation<'_>,
@@ -51,6 +47,7 @@ pub(super) fn pool<W: ReasonSink>(
     node: NodeIndex,
     why: &mut W,
 ) -> Verdict {
+    const NAME: &str = "target_pool";
     let settings = &round.index(index).settings;
     if !pool_fault(settings, round.node(node)) {
         return Verdict::Yes;
@@ -63,7 +60,6 @@ pub(super) fn pool<W: ReasonSink>(
     answer!(
         why,
         No,
-        POOL,
         "the pools do not fit: the shard's is [{shard}], the node's is [{node}]"
     )
 }
@@ -75,12 +71,12 @@ pub(super) fn tiers<W: ReasonSink>(
     node: NodeIndex,
     why: &mut W,
 ) -> Verdict {
+    const NAME: &str = "dedicated_frozen_node";
     let (settings, node) = (&round.index(index).settings, round.node(node));
     let frozen = if frozen_fault(settings, node) {
         answer!(
             why,
             No,
-            FROZEN,
             "the node's only data role is [data_frozen], so it holds partially mounted snapshots only"
         )
     } else {
@@ -95,6 +91,7 @@ fn tier<W: ReasonSink>(
     node: &Node,
     why: &mut W,
 ) -> Verdict {
+    const NAME: &str = "data_tier";
     if settings.tier_preference.is_empty() {
         return Verdict::Yes;
     }
@@ -104,7 +101,6 @@ fn tier<W: ReasonSink>(
         return answer!(
             why,
             Yes,
-            DATA_TIER,
             "the index prefers the tiers [{preference}], and the node belongs to the tier [{}]",
             tier.unwrap_or_default()
         );
@@ -113,14 +109,12 @@ fn tier<W: ReasonSink>(
         return answer!(
             why,
             No,
-            DATA_TIER,
             "the index prefers the tiers [{preference}], and no node belongs to any of them"
         );
     };
     answer!(
         why,
         No,
-        DATA_TIER,
         "the index prefers the tiers [{preference}], and the node does not belong to the tier [{tier}]"
     )
 }
