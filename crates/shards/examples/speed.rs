@@ -19,8 +19,8 @@ use shards::desired::{DesiredBalance, compute};
 use shards::gateway::Stores;
 use shards::java::string_hash;
 use shards::model::{
-    Cluster, ClusterInfo, DiskUsage, Index, IndexIndex, IndexSettings, IndexState, IndexTable,
-    Node, NodeIndex, RoutingTable, ShardId, Version,
+    Cluster, ClusterInfo, DiskUsage, Index, IndexIndex, IndexSettings, IndexTable, Node, NodeIndex,
+    RoutingTable, ShardId, Version,
 };
 use shards::nodes::RoutingNodes;
 use shards::service::{self, CopyId, Live};
@@ -60,17 +60,11 @@ impl Shape {
         };
         Index {
             uuid: format!("uuid-{name}"),
-            name,
-            shards: self.primaries,
-            replicas: self.copies - 1,
-            state: IndexState::Open,
             settings: IndexSettings {
                 creation_date: 1,
                 ..IndexSettings::default()
             },
-            in_sync: Vec::new(),
-            resize_source: None,
-            forecast: shards::model::Forecast::default(),
+            ..Index::new(name, self.primaries, self.copies - 1)
         }
     }
 
@@ -78,16 +72,9 @@ impl Shape {
     /// and paths known.
     fn cluster(self) -> Cluster {
         let node = |at: u32| Node {
-            id: format!("node-{at}"),
-            name: format!("node-{at}"),
-            host: format!("node-{at}"),
             host_address: format!("10.0.{}.{}", at >> 8, at & 255),
             publish_address: format!("10.0.{}.{}", at >> 8, at & 255),
-            attributes: std::collections::BTreeMap::new(),
-            roles: shards::model::Roles::default(),
-            data: true,
-            version: Version::release(7, 4, 0),
-            present: true,
+            ..Node::new(format!("node-{at}"), Version::release(7, 4, 0))
         };
         let mut info = ClusterInfo::default();
         let path = info.path("/data/nodes/0");

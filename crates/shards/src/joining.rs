@@ -3,8 +3,8 @@
 use crate::copy::{AllocationIndex, ShardCopy};
 use crate::gateway::Stores;
 use crate::model::{
-    Cluster, Forecast, Index, IndexIndex, IndexSettings, IndexState, IndexTable, Node, NodeIndex,
-    Product, Roles, RoutingTable, ShardId, Version,
+    Cluster, Index, IndexIndex, IndexTable, Node, NodeIndex, Product, Roles, RoutingTable, ShardId,
+    Version,
 };
 use crate::nodes::RoutingError;
 use crate::what_if::{self, ChangeError, Course, NewNode};
@@ -72,10 +72,11 @@ impl Joining {
 
     /// Started shards on the nodes in turn.
     fn cluster(self) -> Cluster {
+        let node = |at: u32| Node::new(format!("node-{at}"), self.version);
         let mut cluster = Cluster {
             product: self.product,
             version: self.version,
-            nodes: (0..self.data_nodes).map(|at| self.node(at)).collect(),
+            nodes: (0..self.data_nodes).map(node).collect(),
             data_nodes: (0..self.data_nodes).map(NodeIndex).collect(),
             ..Cluster::default()
         };
@@ -104,36 +105,14 @@ impl Joining {
                 copies.push(ShardCopy::started(shard, true, node, allocation));
             }
             cluster.indices.push(Index {
-                name: format!("index-{number}"),
                 uuid: format!("uuid-{number}"),
-                shards,
-                replicas: 0,
-                state: IndexState::Open,
-                settings: IndexSettings::default(),
                 in_sync,
-                resize_source: None,
-                forecast: Forecast::default(),
+                ..Index::new(format!("index-{number}"), shards, 0)
             });
             tables.push(IndexTable { index, copies });
         }
         cluster.routing = RoutingTable::new(tables);
         cluster
-    }
-
-    fn node(self, at: u32) -> Node {
-        let name = format!("node-{at}");
-        Node {
-            id: name.clone(),
-            host: name.clone(),
-            host_address: name.clone(),
-            publish_address: name.clone(),
-            name,
-            attributes: std::collections::BTreeMap::new(),
-            roles: Roles::default(),
-            data: true,
-            version: self.version,
-            present: true,
-        }
     }
 }
 

@@ -53,6 +53,22 @@ pub struct Node {
 }
 
 impl Node {
+    /// A live data node that holds everything; its name and its addresses are its id.
+    pub fn new(id: String, version: Version) -> Self {
+        Self {
+            name: id.clone(),
+            host: id.clone(),
+            host_address: id.clone(),
+            publish_address: id.clone(),
+            id,
+            attributes: BTreeMap::new(),
+            roles: Roles::default(),
+            data: true,
+            version,
+            present: true,
+        }
+    }
+
     /// Value of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.get(name).map(String::as_str)
@@ -122,6 +138,21 @@ pub enum Stream {
 }
 
 impl Index {
+    /// An open index with the default settings; its uuid is its name.
+    pub fn new(name: String, shards: u32, replicas: u32) -> Self {
+        Self {
+            uuid: name.clone(),
+            name,
+            shards,
+            replicas,
+            state: IndexState::Open,
+            settings: IndexSettings::default(),
+            in_sync: Vec::new(),
+            resize_source: None,
+            forecast: Forecast::default(),
+        }
+    }
+
     /// Number of copies the metadata asks for: shards times (replicas + 1).
     pub(crate) fn total_copies(&self) -> u64 {
         u64::from(self.shards) * (u64::from(self.replicas) + 1)
@@ -235,14 +266,10 @@ impl Cluster {
         &self.indices[index.at()]
     }
 
-    /// Finds a node by id, present or not.
-    pub fn node_by_id(&self, id: &str) -> Option<NodeIndex> {
-        place(self.nodes.iter().position(|node| node.id == id)).map(NodeIndex)
-    }
-
     /// Finds an index by name.
     pub fn index_by_name(&self, name: &str) -> Option<IndexIndex> {
-        place(self.indices.iter().position(|index| index.name == name)).map(IndexIndex)
+        let place = self.indices.iter().position(|index| index.name == name)?;
+        u32::try_from(place).ok().map(IndexIndex)
     }
 
     /// Number of copies of all indices, including closed ones (`MetaData.getTotalNumberOfShards`).
@@ -254,8 +281,4 @@ impl Cluster {
     pub(crate) fn data_node_count(&self) -> usize {
         self.data_nodes.len()
     }
-}
-
-fn place(found: Option<usize>) -> Option<u32> {
-    found.and_then(|at| u32::try_from(at).ok())
 }

@@ -1,6 +1,6 @@
 //! A small cluster for tests.
 
-use crate::model::Version;
+use crate::model::{Cluster, NodeIndex, Version};
 use crate::state::{Source, State};
 use serde_json::{Value, json};
 
@@ -53,6 +53,12 @@ pub fn read(state: &Value) -> State {
 
 fn bytes(text: &str) -> Source<'_> {
     Source::Bytes(text.as_bytes())
+}
+
+/// The node with this id.
+pub fn node(cluster: &Cluster, id: &str) -> NodeIndex {
+    let mut nodes = (0..).map(NodeIndex).zip(&cluster.nodes);
+    nodes.find(|(_, node)| node.id == id).expect("a node").0
 }
 
 /// The state with another index of this many primaries on each of these nodes, all started.

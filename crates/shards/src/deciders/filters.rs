@@ -100,20 +100,15 @@ pub(super) fn fault(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Roles, Version};
 
     fn node() -> Node {
         Node {
-            id: "Xy-1".into(),
             name: "hot-1".into(),
             host: "db1.example.org".into(),
             host_address: "10.0.0.1".into(),
             publish_address: "192.168.7.1".into(),
             attributes: [("rack".into(), "r1".into()), ("disk".into(), "ssd".into())].into(),
-            roles: Roles::default(),
-            data: true,
-            version: Version::release(7, 4, 0),
-            present: true,
+            ..Node::new("Xy-1".to_owned(), Version::release(7, 4, 0))
         }
     }
 

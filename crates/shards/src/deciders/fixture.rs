@@ -6,8 +6,8 @@ use crate::copy::{
     AllocationIndex, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
 };
 use crate::model::{
-    Cluster, ClusterInfo, DiskUsage, Index, IndexIndex, IndexSettings, IndexState, IndexTable,
-    Node, NodeIndex, Roles, RoutingTable, ShardId, Version,
+    Cluster, ClusterInfo, DiskUsage, Index, IndexIndex, IndexSettings, IndexTable, Node, NodeIndex,
+    RoutingTable, ShardId, Version,
 };
 use crate::nodes::RoutingNodes;
 
@@ -28,16 +28,11 @@ impl Builder {
         let mut cluster = Cluster::default();
         for at in 0..nodes {
             cluster.nodes.push(Node {
-                id: format!("n{at}"),
                 name: format!("name-{at}"),
                 host: format!("host-{at}"),
                 host_address: format!("10.0.0.{at}"),
                 publish_address: format!("10.0.0.{at}"),
-                attributes: std::collections::BTreeMap::new(),
-                roles: Roles::default(),
-                data: true,
-                version: Version::release(7, 4, 0),
-                present: true,
+                ..Node::new(format!("n{at}"), Version::release(7, 4, 0))
             });
             cluster.data_nodes.push(node(at));
         }
@@ -50,15 +45,9 @@ impl Builder {
     pub fn index(&mut self, name: &str, shards: u32, replicas: u32) -> IndexIndex {
         let index = IndexIndex(u32::try_from(self.tables.len()).unwrap());
         self.cluster.indices.push(Index {
-            name: name.into(),
             uuid: format!("uuid-{name}"),
-            shards,
-            replicas,
-            state: IndexState::Open,
-            settings: IndexSettings::default(),
             in_sync: vec![Vec::new(); shards as usize],
-            resize_source: None,
-            forecast: crate::model::Forecast::default(),
+            ..Index::new(name.to_owned(), shards, replicas)
         });
         self.tables.push(IndexTable {
             index,

@@ -4,23 +4,15 @@ use crate::copy::{
     AllocationIndex, CopyState, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
 };
 use crate::model::{
-    Cluster, Index, IndexIndex, IndexSettings, IndexState, IndexTable, Node, NodeIndex, Roles,
-    RoutingTable, ShardId, Version,
+    Cluster, Index, IndexIndex, IndexTable, Node, NodeIndex, RoutingTable, ShardId, Version,
 };
 
 /// A live data node on version 7.4.0.
 pub(crate) fn node(id: &str) -> Node {
     Node {
-        id: id.to_owned(),
-        name: id.to_owned(),
-        host: id.to_owned(),
         host_address: "10.0.0.1".to_owned(),
         publish_address: "10.0.0.1".to_owned(),
-        attributes: std::collections::BTreeMap::new(),
-        roles: Roles::default(),
-        data: true,
-        version: Version::release(7, 4, 0),
-        present: true,
+        ..Node::new(id.to_owned(), Version::release(7, 4, 0))
     }
 }
 
@@ -54,16 +46,15 @@ pub(crate) fn cluster(nodes: usize, indices: &[&str]) -> Cluster {
             copies.extend(group);
         }
         let shards = text.split('|').count();
+        let replicas = u32::try_from(copies.len() / shards - 1).unwrap();
         cluster.indices.push(Index {
-            name: format!("i{number}"),
             uuid: format!("uuid{number}"),
-            shards: u32::try_from(shards).unwrap(),
-            replicas: u32::try_from(copies.len() / shards - 1).unwrap(),
-            state: IndexState::Open,
-            settings: IndexSettings::default(),
             in_sync,
-            resize_source: None,
-            forecast: crate::model::Forecast::default(),
+            ..Index::new(
+                format!("i{number}"),
+                u32::try_from(shards).unwrap(),
+                replicas,
+            )
         });
         tables.push(IndexTable { index, copies });
     }

@@ -9,8 +9,8 @@ use crate::copy::{
 };
 use crate::gateway::Stores;
 use crate::model::{
-    Cluster, Index, IndexIndex, IndexSettings, IndexState, NodeIndex, RebalanceEnable,
-    RoutingTable, ShardId, Version,
+    Cluster, Index, IndexIndex, IndexState, NodeIndex, RebalanceEnable, RoutingTable, ShardId,
+    Version,
 };
 use crate::nodes::sample::{cluster as sample, shard, table};
 use crate::nodes::{Change, RoutingError, RoutingNodes};
@@ -269,15 +269,8 @@ fn before_7_2_a_closed_index_is_not_routed() {
 
 fn new_index(name: &str, shards: u32, replicas: u32) -> Index {
     Index {
-        name: name.to_owned(),
-        uuid: name.to_owned(),
-        shards,
-        replicas,
         state: IndexState::Closed,
-        settings: IndexSettings::default(),
-        in_sync: Vec::new(),
-        resize_source: None,
-        forecast: crate::model::Forecast::default(),
+        ..Index::new(name.to_owned(), shards, replicas)
     }
 }
 

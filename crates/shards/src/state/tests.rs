@@ -1,6 +1,7 @@
 use super::*;
 use crate::copy::{CopyState, FORCED_ALLOCATION, Reason, RecoverySource};
 use crate::model::{IndexState, ShardId};
+use crate::small_cluster::node;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::io::BufReader;
@@ -98,12 +99,12 @@ fn a_small_state() {
     assert_eq!(state.master.as_deref(), Some("a"));
     assert_eq!(state.nodes_of_unknown_role(), 3);
     let cluster = &state.cluster;
-    let c = cluster.node(cluster.node_by_id("c").unwrap());
+    let c = cluster.node(node(cluster, "c"));
     assert_eq!(
         (c.name.as_str(), c.host.as_str(), c.version),
         ("gamma", "::1", VERSION)
     );
-    let b = cluster.node(cluster.node_by_id("b").unwrap());
+    let b = cluster.node(node(cluster, "b"));
     assert_eq!(b.attribute("rack"), Some("r2"));
     assert_eq!(cluster.data_node_count(), 3);
     let index = cluster.index(cluster.index_by_name("logs").unwrap());
@@ -171,7 +172,7 @@ fn formats_of_other_versions() {
         .map(|&node| state.cluster.node(node).name.as_str())
         .collect();
     assert!(data.len() == 2 && !data.contains(&"alpha"), "{data:?}");
-    let b = state.cluster.node_by_id("b").unwrap();
+    let b = node(&state.cluster, "b");
     assert_eq!(state.cluster.node(b).version, Version::release(8, 11, 0));
     // A node that is expected to return counts as one that left, with a warning.
     let waits = &mut value["routing_table"]["indices"]["logs"]["shards"]["1"][1];
@@ -233,7 +234,7 @@ fn snapshots_and_restores() {
     };
     assert_eq!(cluster.snapshots.len(), 1);
     assert_eq!(cluster.snapshots[0].shard, shard);
-    assert_eq!(cluster.snapshots[0].node, cluster.node_by_id("b").unwrap());
+    assert_eq!(cluster.snapshots[0].node, node(&cluster, "b"));
     assert_eq!(cluster.restores.len(), 1);
     assert!(!cluster.restores[0].completed && cluster.restores[0].shard == shard);
     let copy = cluster
@@ -434,10 +435,7 @@ fn nodes_disks_and_sizes() {
     );
     assert_eq!(state.nodes_of_unknown_role(), 1);
     let cluster = &state.cluster;
-    let (a, b) = (
-        cluster.node_by_id("a").unwrap(),
-        cluster.node_by_id("b").unwrap(),
-    );
+    let (a, b) = (node(cluster, "a"), node(cluster, "b"));
     assert_eq!(cluster.node(a).host, "es1");
     assert_eq!(cluster.node(a).host_address, "10.0.0.1");
     assert_eq!(cluster.node(a).version, Version::release(7, 4, 2));
@@ -511,7 +509,7 @@ fn copies_on_a_node_with_one_path_get_that_path() {
     let on_a = cluster
         .routing
         .copies()
-        .find(|copy| copy.node == cluster.node_by_id("a"));
+        .find(|copy| copy.node == Some(node(cluster, "a")));
     let path = info.data_path(on_a.unwrap()).unwrap();
     assert_eq!(info.paths[path.0 as usize], "/d1");
 }

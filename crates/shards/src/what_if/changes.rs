@@ -2,8 +2,8 @@
 
 use crate::deciders::simple_match;
 use crate::model::{
-    Cluster, DiskUsage, Forecast, Index, IndexIndex, IndexSettings, IndexState, Node, NodeIndex,
-    Product, Roles, ShardId, Shutdown, ShutdownKind, Version,
+    Cluster, DiskUsage, Index, IndexIndex, IndexSettings, IndexState, Node, NodeIndex, Product,
+    Roles, ShardId, Shutdown, ShutdownKind, Version,
 };
 use crate::nodes::RoutingError;
 use crate::service;
@@ -95,16 +95,11 @@ pub fn add_node(cluster: &mut Cluster, new: &NewNode, version: Version) -> Resul
         .unwrap_or(version);
     let node = Node {
         id: id.clone(),
-        name: new.name.clone(),
-        host: new.name.clone(),
-        // No other node has this address: it is on a host of its own.
-        host_address: new.name.clone(),
-        publish_address: new.name.clone(),
         attributes: new.attributes.iter().cloned().collect(),
         roles: new.roles.clone(),
         data: new.roles.hold_shards(),
-        version,
-        present: true,
+        // No other node has its name as address: it is on a host of its own.
+        ..Node::new(new.name.clone(), version)
     };
     match absent {
         Some(at) => cluster.nodes[at] = node,
@@ -265,15 +260,8 @@ pub fn create(cluster: &mut Cluster, new: &NewIndex, now_nanos: i64) -> Result<(
         settings.tier_preference.push("data_content".to_owned());
     }
     let index = Index {
-        name: new.name.clone(),
-        uuid: new.name.clone(),
-        shards: new.shards,
-        replicas: new.replicas,
-        state: IndexState::Open,
         settings,
-        in_sync: Vec::new(),
-        resize_source: None,
-        forecast: Forecast::default(),
+        ..Index::new(new.name.clone(), new.shards, new.replicas)
     };
     let index = service::create_index(cluster, index, now_nanos);
     if let Some(info) = &mut cluster.info {

@@ -8,8 +8,7 @@ use shards::copy::{
 };
 use shards::gateway::Stores;
 use shards::model::{
-    Cluster, Forecast, Index, IndexIndex, IndexState, IndexTable, Node, NodeIndex, Roles,
-    RoutingTable, ShardId, Version,
+    Cluster, Index, IndexIndex, IndexTable, Node, NodeIndex, RoutingTable, ShardId, Version,
 };
 use shards::nodes::{RoutingError, RoutingNodes};
 use shards::service::{self, CopyId, Live};
@@ -27,29 +26,18 @@ fn node(spec: &NodeSpec, version: Version) -> Node {
     Node {
         id: spec.id.clone(),
         name: spec.name.clone(),
-        host: spec.address.clone(),
-        host_address: spec.address.clone(),
-        publish_address: spec.address.clone(),
-        attributes: std::collections::BTreeMap::new(),
-        roles: Roles::default(),
-        data: true,
-        version,
-        present: true,
+        ..Node::new(spec.address.clone(), version)
     }
 }
 
 fn index(spec: &IndexSpec) -> Index {
     let shards = spec.number("index.number_of_shards");
+    let replicas = spec.number("index.number_of_replicas");
     Index {
-        name: spec.name.clone(),
         uuid: spec.uuid.clone(),
-        shards,
-        replicas: spec.number("index.number_of_replicas"),
-        state: IndexState::Open,
         settings: parse::index(&spec.settings),
         in_sync: vec![Vec::new(); shards as usize],
-        resize_source: None,
-        forecast: Forecast::default(),
+        ..Index::new(spec.name.clone(), shards, replicas)
     }
 }
 
@@ -89,9 +77,9 @@ impl Ours {
     }
 
     fn node_index(&self, id: &str) -> NodeIndex {
-        self.cluster
-            .node_by_id(id)
-            .unwrap_or_else(|| panic!("no node {id}"))
+        let mut nodes = (0..).map(NodeIndex).zip(&self.cluster.nodes);
+        let found = nodes.find(|(_, node)| node.id == id);
+        found.unwrap_or_else(|| panic!("no node {id}")).0
     }
 
     pub fn index_index(&self, name: &str) -> IndexIndex {

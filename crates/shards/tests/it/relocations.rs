@@ -22,8 +22,8 @@
 use shards::copy::{AllocationIndex, ShardCopy};
 use shards::gateway::Stores;
 use shards::model::{
-    Cluster, ClusterInfo, DiskUsage, Forecast, Index, IndexIndex, IndexSettings, IndexState,
-    IndexTable, Node, NodeIndex, Roles, RoutingTable, ShardId, Version,
+    Cluster, ClusterInfo, DiskUsage, Index, IndexIndex, IndexTable, Node, NodeIndex, RoutingTable,
+    ShardId, Version,
 };
 use shards::nodes::Change;
 use shards::service::{self, CopyId, Live};
@@ -37,18 +37,7 @@ const HIGH_WATERMARK_FREE: i64 = 100 * GB;
 const ROUNDS: usize = 8;
 
 fn node(id: &str) -> Node {
-    Node {
-        id: id.to_owned(),
-        name: id.to_owned(),
-        host: id.to_owned(),
-        host_address: id.to_owned(),
-        publish_address: id.to_owned(),
-        attributes: std::collections::BTreeMap::new(),
-        roles: Roles::default(),
-        data: true,
-        version: Version::release(7, 4, 0),
-        present: true,
-    }
+    Node::new(id.to_owned(), Version::release(7, 4, 0))
 }
 
 fn cluster(include_relocations: bool) -> Cluster {
@@ -62,15 +51,8 @@ fn cluster(include_relocations: bool) -> Cluster {
         nodes: vec![node("a"), node("b")],
         data_nodes: vec![NodeIndex(0), NodeIndex(1)],
         indices: vec![Index {
-            name: "logs".to_owned(),
-            uuid: "uuid-logs".to_owned(),
-            shards: 2,
-            replicas: 0,
-            state: IndexState::Open,
-            settings: IndexSettings::default(),
             in_sync: vec![vec![AllocationIndex(1)], vec![AllocationIndex(2)]],
-            resize_source: None,
-            forecast: Forecast::default(),
+            ..Index::new("logs".to_owned(), 2, 0)
         }],
         routing: RoutingTable::new(vec![IndexTable { index, copies }]),
         next_allocation: 3,

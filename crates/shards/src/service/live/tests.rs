@@ -3,9 +3,7 @@ use proptest::prelude::*;
 use super::Live;
 use crate::copy::CopyState;
 use crate::gateway::Stores;
-use crate::model::{
-    Cluster, Forecast, Index, IndexIndex, IndexSettings, IndexState, Node, NodeIndex,
-};
+use crate::model::{Cluster, Index, IndexIndex, Node, NodeIndex};
 use crate::nodes::RoutingNodes;
 use crate::service::{self, CopyId};
 use crate::sums::tests::clusters;
@@ -121,20 +119,9 @@ impl Both {
                 replicas,
                 expands,
             } => {
-                let index = Index {
-                    name: format!("new-{}", self.plain.indices.len()),
-                    uuid: String::new(),
-                    shards: *shards,
-                    replicas: *replicas,
-                    state: IndexState::Open,
-                    settings: IndexSettings {
-                        auto_expand_replicas: expands.then_some((0, 1)),
-                        ..IndexSettings::default()
-                    },
-                    in_sync: Vec::new(),
-                    resize_source: None,
-                    forecast: Forecast::default(),
-                };
+                let name = format!("new-{}", self.plain.indices.len());
+                let mut index = Index::new(name, *shards, *replicas);
+                index.settings.auto_expand_replicas = expands.then_some((0, 1));
                 self.edit(|cluster| {
                     service::create_index(cluster, index, now);
                 });

@@ -1,4 +1,5 @@
 use crate::model::{Cluster, Version};
+use crate::small_cluster::node;
 use crate::state::{Source, State, StateError};
 use serde_json::{Value, json};
 use std::io::BufReader;
@@ -226,10 +227,8 @@ fn known_versions_are_those_reported() {
     assert_eq!(state.known_versions(), Some((seven_six, seven_six)));
     state.assume_version(Version::release(6, 8, 0));
     let version = |state: &State, id| {
-        state
-            .cluster
-            .node(state.cluster.node_by_id(id).unwrap())
-            .version
+        let cluster = &state.cluster;
+        cluster.node(node(cluster, id)).version
     };
     assert_eq!(version(&state, "a"), Version::release(6, 8, 0));
     assert_eq!(version(&state, "b"), seven_six);

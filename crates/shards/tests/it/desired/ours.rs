@@ -9,9 +9,8 @@ use shards::copy::{
 use shards::deciders::Deciders;
 use shards::desired::{Computed, DesiredBalance, End, Reconciler, compute};
 use shards::model::{
-    AllowRebalance, Cluster, ClusterInfo, DiskUsage, Forecast, Index, IndexIndex, IndexState,
-    IndexTable, Node, NodeIndex, Roles, RoutingTable, ShardId, Shutdown, ShutdownKind, Stream,
-    Version, Watermark,
+    AllowRebalance, Cluster, ClusterInfo, DiskUsage, Forecast, Index, IndexIndex, IndexTable, Node,
+    NodeIndex, Roles, RoutingTable, ShardId, Shutdown, ShutdownKind, Stream, Version, Watermark,
 };
 use shards::nodes::RoutingNodes;
 use shards::service::Allocation;
@@ -149,20 +148,15 @@ impl Ours {
             Some(_) => Stream::Backing,
         };
         Index {
-            name: spec.name.clone(),
             uuid: spec.uuid.clone(),
-            shards: spec.shards,
-            replicas: spec.replicas,
-            state: IndexState::Open,
             settings: parse::index(&spec.settings),
-            in_sync: Vec::new(),
-            resize_source: None,
             forecast: Forecast {
                 write_load: spec.write_load,
                 shard_bytes: spec.shard_bytes,
                 stream,
                 system: spec.system,
             },
+            ..Index::new(spec.name.clone(), spec.shards, spec.replicas)
         }
     }
 
