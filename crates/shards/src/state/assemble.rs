@@ -78,7 +78,7 @@ fn read_node(raw: &RawNode, version: Version) -> Node {
         host: address.to_owned(),
         host_address: address.to_owned(),
         publish_address: address.to_owned(),
-        attributes: raw.attributes.clone().into_iter().collect(),
+        attributes: raw.attributes.clone(),
         data: roles.hold_shards(),
         roles,
         version: known_version(raw).unwrap_or(version),

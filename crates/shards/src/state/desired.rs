@@ -3,7 +3,8 @@
 
 use super::answer;
 use super::copies::SHARD_BYTES_MAX;
-use super::json::{Each, Fields, Object, Source, Text, once, shown, skip};
+use super::json::{Each, Fields, Object, Source, Text, once, shard_number, skip};
+use super::nodes::node_numbers;
 use super::{DesiredWork, State, StateError};
 use crate::desired::{Assignment, DesiredBalance};
 use crate::model::{IndexIndex, NodeIndex, ShardId};
@@ -24,10 +25,7 @@ pub fn read(state: &mut State, source: Source<'_>) -> Result<(), StateError> {
             .zip(&cluster.indices)
             .map(|(at, index)| (index.name.clone(), (IndexIndex(at), index.shards)))
             .collect(),
-        nodes: (0..)
-            .zip(&cluster.nodes)
-            .map(|(at, node)| (node.id.clone(), NodeIndex(at)))
-            .collect(),
+        nodes: node_numbers(cluster),
         desired: DesiredBalance::default(),
         forecasts: Vec::new(),
         work: DesiredWork::default(),
@@ -123,12 +121,7 @@ struct Shards<'b>(&'b mut Balance, IndexIndex, u32);
 impl<'de> Fields<'de> for Shards<'_> {
     const WHAT: &'static str = "an index by the numbers of its shards: an object";
     fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        let number: u32 = name.parse().map_err(|_| {
-            A::Error::custom(format!(
-                "expected the number of a shard, found {:?}",
-                shown(name)
-            ))
-        })?;
+        let number = shard_number(name)?;
         if number >= self.2 {
             return skip(map);
         }

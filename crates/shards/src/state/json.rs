@@ -46,25 +46,42 @@ pub fn parse<'de, S: DeserializeSeed<'de>>(
     what: &'static str,
     seed: S,
 ) -> Result<S::Value, StateError> {
-    match source {
+    let read = match source {
         Source::Bytes(bytes) => {
             signature::refuse(what, bytes)?;
-            let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-            let read = seed.deserialize(&mut deserializer);
-            read.and_then(|value| deserializer.end().map(|()| value))
-                .map_err(|error| state_error(what, &error))
+            whole(serde_json::Deserializer::from_slice(bytes), seed)
         }
         Source::Stream(stream) => {
             // A read error recurs when the parser reads.
             if let Ok(head) = stream.fill_buf() {
                 signature::refuse(what, head)?;
             }
-            let mut deserializer = serde_json::Deserializer::from_reader(stream);
-            let read = seed.deserialize(&mut deserializer);
-            read.and_then(|value| deserializer.end().map(|()| value))
-                .map_err(|error| state_error(what, &error))
+            whole(serde_json::Deserializer::from_reader(stream), seed)
         }
-    }
+    };
+    read.map_err(|error| state_error(what, &error))
+}
+
+fn whole<'de, R: serde_json::de::Read<'de>, S: DeserializeSeed<'de>>(
+    mut deserializer: serde_json::Deserializer<R>,
+    seed: S,
+) -> serde_json::Result<S::Value> {
+    let value = seed.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+/// Parses the number of a shard, which is the name of a field.
+///
+/// # Errors
+/// If it is none
+pub fn shard_number<E: Error>(name: &str) -> Result<u32, E> {
+    name.parse().map_err(|_| {
+        E::custom(format!(
+            "expected the number of a shard, found {:?}",
+            shown(name)
+        ))
+    })
 }
 
 fn state_error(what: &'static str, error: &serde_json::Error) -> StateError {

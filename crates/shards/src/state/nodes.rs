@@ -2,7 +2,7 @@
 
 use super::json::{Fields, Object, Source, once, shown, skip};
 use super::{State, StateError, answer};
-use crate::model::{DiskUsage, NodeIndex, Roles};
+use crate::model::{Cluster, DiskUsage, NodeIndex, Roles};
 use crate::profile;
 use serde::Deserialize;
 use serde::de::{Error, MapAccess};
@@ -10,13 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Reads either response.
 pub fn read(state: &mut State, source: Source<'_>) -> Result<(), StateError> {
-    let numbers = state.cluster.nodes.iter().zip(0..);
-    let numbers = numbers
-        .map(|(node, at)| (node.id.clone(), NodeIndex(at)))
-        .collect();
     let mut answer = Answer {
+        numbers: node_numbers(&state.cluster),
         state,
-        numbers,
         seen: false,
         strangers: Vec::new(),
     };
@@ -44,6 +40,12 @@ pub fn read(state: &mut State, source: Source<'_>) -> Result<(), StateError> {
         .data_nodes
         .retain(|node| nodes[node.at()].is_live_data());
     Ok(())
+}
+
+/// The numbers of all nodes by id.
+pub fn node_numbers(cluster: &Cluster) -> HashMap<String, NodeIndex> {
+    let numbered = cluster.nodes.iter().zip((0..).map(NodeIndex));
+    numbered.map(|(node, at)| (node.id.clone(), at)).collect()
 }
 
 struct Answer<'s> {

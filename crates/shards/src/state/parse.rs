@@ -1,12 +1,11 @@
 //! Parses `_cluster/state` into [`Raw`].
 
 use super::copies::RawCopy;
-use super::json::{Each, Fields, Flatten, Object, Text, shown, skip};
+use super::json::{Each, Fields, Flatten, Object, Text, shard_number, shown, skip};
 use super::raw::{Raw, RawNode, RawProgress};
 use crate::model::{IndexIndex, IndexState, ShardId, Stream};
 use serde::Deserialize;
 use serde::de::{Error, MapAccess};
-use std::collections::HashMap;
 
 impl<'de> Fields<'de> for Raw {
     const WHAT: &'static str = "a cluster state: an object";
@@ -66,12 +65,7 @@ impl<'de> Fields<'de> for RawNode {
             "roles" => self.roles = map.next_value()?,
             "version" => self.version = map.next_value()?,
             "attributes" => {
-                let mut attributes: Vec<(String, String)> = map
-                    .next_value::<HashMap<String, String>>()?
-                    .into_iter()
-                    .collect();
-                attributes.sort();
-                self.attributes = attributes;
+                self.attributes = map.next_value()?;
             }
             _ => skip(map)?,
         }
@@ -199,7 +193,7 @@ struct InSync<'r>(&'r mut Raw, IndexIndex);
 impl<'de> Fields<'de> for InSync<'_> {
     const WHAT: &'static str = "allocation ids by shard: an object";
     fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        let shard = shard_number(name).map_err(A::Error::custom)?;
+        let shard = shard_number(name)?;
         let mut ids = Vec::new();
         let mut take = |Text(id): Text<'de>| {
             ids.push(self.0.allocation(&id));
@@ -209,11 +203,6 @@ impl<'de> Fields<'de> for InSync<'_> {
         self.0.indices[self.1.at()].in_sync.push((shard, ids));
         Ok(())
     }
-}
-
-fn shard_number(name: &str) -> Result<u32, String> {
-    name.parse()
-        .map_err(|_| format!("expected the number of a shard, found {:?}", shown(name)))
 }
 
 struct Routing<'r>(&'r mut Raw);
@@ -266,7 +255,7 @@ impl<'de> Fields<'de> for Shards<'_> {
     fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         let shard = ShardId {
             index: self.1,
-            shard: shard_number(name).map_err(A::Error::custom)?,
+            shard: shard_number(name)?,
         };
         let raw = &mut *self.0;
         let before = raw.indices[self.1.at()].copies.len();

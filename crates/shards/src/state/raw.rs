@@ -5,7 +5,7 @@ use super::settings::IndexSink;
 use crate::copy::{AllocationIndex, FORCED_ALLOCATION, ShardCopy};
 use crate::model::{IndexIndex, IndexState, NodeIndex, Stream};
 use serde::de::Error;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Numbers names in the order of their first occurrence.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub struct RawNode {
     /// Transport address with port.
     pub transport_address: Option<String>,
     /// Attributes.
-    pub attributes: Vec<(String, String)>,
+    pub attributes: BTreeMap<String, String>,
     /// Roles.
     pub roles: Option<Vec<String>>,
     /// Version.

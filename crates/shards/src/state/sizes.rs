@@ -2,7 +2,8 @@
 
 use super::answer::{Answer, ErrorAnswer};
 use super::copies::SHARD_BYTES_MAX;
-use super::json::{self, Fields, Object, Source, Text, once, shown, skip};
+use super::json::{self, Fields, Object, Source, Text, once, shard_number, shown, skip};
+use super::nodes::node_numbers;
 use super::{State, StateError};
 use crate::model::{IndexIndex, NodeIndex, PathIndex, ShardId};
 use serde::Deserialize;
@@ -13,14 +14,11 @@ use std::fmt;
 /// Reads either response.
 pub fn read(state: &mut State, source: Source<'_>) -> Result<(), StateError> {
     let indices = state.cluster.indices.iter().zip(0..);
-    let nodes = state.cluster.nodes.iter().zip(0..);
     let mut sizes = Sizes {
         indices: indices
             .map(|(index, at)| (index.name.clone(), IndexIndex(at)))
             .collect(),
-        nodes: nodes
-            .map(|(node, at)| (node.id.clone(), NodeIndex(at)))
-            .collect(),
+        nodes: node_numbers(&state.cluster),
         paths: HashMap::new(),
         state,
         seen: false,
@@ -197,12 +195,7 @@ struct Shards<'a, 's, 'n>(&'a mut Sizes<'s>, &'n str);
 impl<'de> Fields<'de> for Shards<'_, '_, '_> {
     const WHAT: &'static str = "the statistics of shards: an object";
     fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        let number = name.parse().map_err(|_| {
-            A::Error::custom(format!(
-                "expected the number of a shard, found {:?}",
-                shown(name)
-            ))
-        })?;
+        let number = shard_number(name)?;
         let copies = map.next_value::<Vec<RawShard<'de>>>()?;
         let Some(shard) = self.0.shard(self.1, number) else {
             return Ok(());
