@@ -26,6 +26,8 @@ pub use step::Step;
 pub use table::{COEFFICIENTS, Coefficients};
 
 use crate::profile::Profile;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Size of a cluster, as far as the cost depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,7 +216,8 @@ impl Operation {
 }
 
 /// One possible course of an operation.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "CourseRow")]
 pub struct Course {
     /// Number of reroutes.
     pub reroutes: u64,

@@ -129,23 +129,12 @@ pub struct OperationRow {
     /// `create`, `delete`, `open`, `close`.
     pub operation: &'static str,
     /// Best case: copies that recover concurrently are reported together.
-    pub least: CourseRow,
+    pub least: Course,
     /// Worst case: each copy is reported separately and causes its own reroute.
-    pub most: CourseRow,
+    pub most: Course,
     /// Largest factor by which a prediction for a held-out size was off in validation, over the
     /// operation's steps.
     pub held_back_factor: f64,
-}
-
-/// One possible course of an operation.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct CourseRow {
-    /// Number of reroutes.
-    pub reroutes: u64,
-    /// Number of batches of started copies.
-    pub start_batches: u64,
-    /// Total CPU time on the master, milliseconds.
-    pub ms: f64,
 }
 
 /// The same cluster on another version.
@@ -326,19 +315,9 @@ impl OperationRow {
     fn of(cost: &OperationCost) -> Self {
         Self {
             operation: cost.operation.name(),
-            least: CourseRow::of(&cost.least),
-            most: CourseRow::of(&cost.most),
+            least: cost.least,
+            most: cost.most,
             held_back_factor: cost.held_back_factor,
-        }
-    }
-}
-
-impl CourseRow {
-    fn of(course: &Course) -> Self {
-        Self {
-            reroutes: course.reroutes,
-            start_batches: course.start_batches,
-            ms: course.ms,
         }
     }
 }
