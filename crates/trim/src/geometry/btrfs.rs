@@ -8,6 +8,7 @@
 
 pub mod items;
 
+use super::source::Source;
 use super::walk::{GeometryError, Survey, Unsplittable, Walk};
 use crate::ioctl::BtrfsSearchKey;
 use crate::step::{ByteRange, Cursor, Step, StepBudget};
@@ -17,13 +18,7 @@ use std::collections::VecDeque;
 use std::io;
 
 /// Kernel queries that the walk needs.
-pub(super) trait BtrfsSource {
-    /// Opens the mount for the other queries.
-    fn open(&mut self) -> Result<(), GeometryError>;
-    /// Closes it again.
-    fn close(&mut self);
-    /// Fails once a stop was requested; called between any two queries.
-    fn check_stop(&self) -> Result<(), GeometryError>;
+pub(super) trait BtrfsSource: Source {
     /// `BTRFS_IOC_TREE_SEARCH_V2`.
     fn search(&mut self, key: BtrfsSearchKey) -> io::Result<(u32, Vec<u8>)>;
     /// Sector size, the smallest range that FITRIM accepts.
@@ -432,8 +427,6 @@ impl<S: BtrfsSource> Walk for Btrfs<S> {
         }))
     }
 
-    fn observed(&mut self, _: Option<u64>) {}
-
     fn cursor(&self) -> Cursor {
         self.cursor
     }
@@ -442,10 +435,6 @@ impl<S: BtrfsSource> Walk for Btrfs<S> {
         // Chunks cannot be allocated while unallocated space is discarded (`chunk_mutex` in
         // `btrfs_trim_free_extents`); in a block group one free extent at a time is locked.
         !self.in_unallocated
-    }
-
-    fn minlen_bytes(&self) -> u64 {
-        0
     }
 }
 

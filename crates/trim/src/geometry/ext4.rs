@@ -6,26 +6,13 @@
 
 pub mod format;
 
+use super::source::MapSource;
 use super::walk::{GeometryError, Survey, Unsplittable, Walk};
 use crate::ioctl::{FSMAP_FLAG_LAST, FSMAP_RECORDS, FsMap};
 use crate::step::{ByteRange, Cursor, Step, StepBudget};
 use format::{SUPERBLOCK_BYTES, SUPERBLOCK_OFFSET_BYTES, Superblock};
 use rustix::io::Errno;
 use std::io;
-
-/// Kernel and device queries that the walk needs.
-pub(super) trait Ext4Source {
-    /// Opens the mount and device for the other queries.
-    fn open(&mut self) -> Result<(), GeometryError>;
-    /// Closes them again.
-    fn close(&mut self);
-    /// Fails once a stop was requested; called between any two queries.
-    fn check_stop(&self) -> Result<(), GeometryError>;
-    /// Reads the device through the page cache, where ext4 keeps its descriptors.
-    fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>>;
-    /// `FS_IOC_GETFSMAP`.
-    fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>>;
-}
 
 /// Larger filesystems are surveyed without extents, because each group costs a bitmap read from the
 /// device. 4096 groups of 4 KiB blocks are 512 GiB.
@@ -122,7 +109,7 @@ pub(super) fn superblock(
     })
 }
 
-impl<S: Ext4Source> Ext4<S> {
+impl<S: MapSource> Ext4<S> {
     pub(super) fn open(mut source: S, device: u32, from: Cursor) -> Result<Self, GeometryError> {
         let superblock = superblock(&mut |offset, len| source.read_at(offset, len));
         source.close();
@@ -269,7 +256,7 @@ pub(super) fn is_unsupported(error: &io::Error) -> bool {
 
 const WHY_WHOLE: &str = "ext4 can only trim whole block groups";
 
-impl<S: Ext4Source> Walk for Ext4<S> {
+impl<S: MapSource> Walk for Ext4<S> {
     fn survey(&mut self, budget: StepBudget) -> Result<Survey, GeometryError> {
         self.session(|walk| {
             let groups = walk.superblock.groups;
@@ -342,18 +329,12 @@ impl<S: Ext4Source> Walk for Ext4<S> {
         }))
     }
 
-    fn observed(&mut self, _: Option<u64>) {}
-
     fn cursor(&self) -> Cursor {
         self.cursor
     }
 
     fn locks_one_extent_at_a_time(&self) -> bool {
         true
-    }
-
-    fn minlen_bytes(&self) -> u64 {
-        0
     }
 }
 

@@ -2,10 +2,9 @@
 //! pause must never keep a filesystem from being unmounted.
 
 use super::btrfs::BtrfsSource;
-use super::ext4::Ext4Source;
+use super::source::{MapSource, Source};
 use super::walk::GeometryError;
 use super::whole::{Space, Statfs};
-use super::xfs::XfsSource;
 use crate::ioctl::{self, BtrfsSearchKey, FsMap};
 use crate::stop::Stop;
 use crate::target::Target;
@@ -36,26 +35,6 @@ impl Live {
         }
     }
 
-    /// Opens the mount and verifies that it is the one on which the pass began.
-    pub(super) fn open(&mut self) -> Result<(), GeometryError> {
-        if self.mount.is_none() {
-            self.mount = Some(self.target.open()?);
-        }
-        Ok(())
-    }
-
-    pub(super) fn close(&mut self) {
-        self.mount = None;
-        self.device = None;
-    }
-
-    fn check_stop(&self) -> Result<(), GeometryError> {
-        match self.stop.requested() {
-            Some(_) => Err(GeometryError::Stopped),
-            None => Ok(()),
-        }
-    }
-
     fn mount(&self) -> io::Result<BorrowedFd<'_>> {
         let not_open = || io::Error::new(io::ErrorKind::NotConnected, "the mount is not open");
         Ok(self.mount.as_ref().ok_or_else(not_open)?.as_fd())
@@ -68,18 +47,6 @@ impl Live {
         File::open(&self.target.device_path).or_else(|error| {
             File::open(format!("/dev/block/{}:{}", number.major, number.minor)).map_err(|_| error)
         })
-    }
-
-    fn read_device(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>> {
-        let device = match self.device.take() {
-            Some(device) => device,
-            None => self.open_device()?,
-        };
-        let mut bytes = vec![0; len_bytes];
-        let read = device.read_exact_at(&mut bytes, offset_bytes);
-        self.device = Some(device);
-        read?;
-        Ok(bytes)
     }
 
     /// Queries the geometry of an XFS.
@@ -106,25 +73,43 @@ impl Statfs for Live {
     }
 }
 
-impl XfsSource for Live {
+impl Source for Live {
+    /// Opens the mount and verifies that it is the one on which the pass began.
     fn open(&mut self) -> Result<(), GeometryError> {
-        Live::open(self)
+        if self.mount.is_none() {
+            self.mount = Some(self.target.open()?);
+        }
+        Ok(())
     }
 
     fn close(&mut self) {
-        Live::close(self);
+        self.mount = None;
+        self.device = None;
     }
 
     fn check_stop(&self) -> Result<(), GeometryError> {
-        Live::check_stop(self)
+        match self.stop.requested() {
+            Some(_) => Err(GeometryError::Stopped),
+            None => Ok(()),
+        }
     }
+}
 
+impl MapSource for Live {
     fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>> {
         ioctl::getfsmap(self.mount()?, low, high)
     }
 
     fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>> {
-        self.read_device(offset_bytes, len_bytes)
+        let device = match self.device.take() {
+            Some(device) => device,
+            None => self.open_device()?,
+        };
+        let mut bytes = vec![0; len_bytes];
+        let read = device.read_exact_at(&mut bytes, offset_bytes);
+        self.device = Some(device);
+        read?;
+        Ok(bytes)
     }
 
     fn elapsed(&self) -> Duration {
@@ -132,41 +117,7 @@ impl XfsSource for Live {
     }
 }
 
-impl Ext4Source for Live {
-    fn open(&mut self) -> Result<(), GeometryError> {
-        Live::open(self)
-    }
-
-    fn close(&mut self) {
-        Live::close(self);
-    }
-
-    fn check_stop(&self) -> Result<(), GeometryError> {
-        Live::check_stop(self)
-    }
-
-    fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>> {
-        self.read_device(offset_bytes, len_bytes)
-    }
-
-    fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>> {
-        ioctl::getfsmap(self.mount()?, low, high)
-    }
-}
-
 impl BtrfsSource for Live {
-    fn open(&mut self) -> Result<(), GeometryError> {
-        Live::open(self)
-    }
-
-    fn close(&mut self) {
-        Live::close(self);
-    }
-
-    fn check_stop(&self) -> Result<(), GeometryError> {
-        Live::check_stop(self)
-    }
-
     fn search(&mut self, key: BtrfsSearchKey) -> io::Result<(u32, Vec<u8>)> {
         ioctl::btrfs_tree_search(self.mount()?, key)
     }

@@ -82,14 +82,18 @@ pub trait Walk {
 
     /// Reports what the last step discarded on the mounted device, where that can be measured. It
     /// reveals kernels that discard overlapping extents whole.
-    fn observed(&mut self, discarded_bytes: Option<u64>);
+    fn observed(&mut self, discarded_bytes: Option<u64>) {
+        let _ = discarded_bytes;
+    }
 
     /// Returns the position after the steps returned so far, including the last one.
     fn cursor(&self) -> Cursor;
 
     /// Returns `minlen` for every call of this pass. It is constant, because ext4 trims everything
     /// again when it is lowered.
-    fn minlen_bytes(&self) -> u64;
+    fn minlen_bytes(&self) -> u64 {
+        0
+    }
 
     /// Returns whether the last step locks one free extent at a time, so that others can allocate
     /// meanwhile, whatever its size (block groups of ext4 and Btrfs). XFS locks all extents of a

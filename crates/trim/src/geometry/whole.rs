@@ -67,14 +67,8 @@ impl<S: Statfs> Walk for Whole<S> {
         }))
     }
 
-    fn observed(&mut self, _: Option<u64>) {}
-
     fn cursor(&self) -> Cursor {
         self.cursor
-    }
-
-    fn minlen_bytes(&self) -> u64 {
-        0
     }
 }
 

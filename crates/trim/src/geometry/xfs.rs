@@ -13,16 +13,15 @@
 //! once on either kind of kernel.
 
 pub mod agf;
-mod source;
 mod stream;
 
 use super::ext4::is_unsupported;
 use super::release::KernelRelease;
+use super::source::MapSource;
 use super::walk::{GeometryError, Survey, Unsplittable, Walk};
 use crate::ioctl::FsMap;
 use crate::step::{ByteRange, Cursor, Step, StepBudget};
 use agf::{AGF_BYTES, Agf};
-pub(super) use source::XfsSource;
 use std::io;
 use std::time::Duration;
 use stream::{Batch, Extent, Group, Short, Stream};
@@ -103,7 +102,7 @@ pub(super) struct Xfs<S> {
     cursor: Cursor,
 }
 
-impl<S: XfsSource> Xfs<S> {
+impl<S: MapSource> Xfs<S> {
     /// `device` is the data device's `dev_t` in GETFSMAP's encoding.
     pub(super) fn open(
         mut source: S,
@@ -464,7 +463,7 @@ fn validate(shape: &Shape) -> Result<(), GeometryError> {
 /// with an internal real-time section number their devices; the data device is 1 (`XFS_DEV_DATA`,
 /// Linux 6.15).
 fn probe(
-    source: &mut impl XfsSource,
+    source: &mut impl MapSource,
     shape: &Shape,
     device: u32,
 ) -> Result<(u32, bool), GeometryError> {
@@ -485,7 +484,7 @@ fn probe(
     Ok((device, false))
 }
 
-impl<S: XfsSource> Walk for Xfs<S> {
+impl<S: MapSource> Walk for Xfs<S> {
     fn survey(&mut self, budget: StepBudget) -> Result<Survey, GeometryError> {
         let groups = self.shape.groups;
         let mut description = format!(
@@ -608,10 +607,6 @@ impl<S: XfsSource> Walk for Xfs<S> {
 
     fn cursor(&self) -> Cursor {
         self.cursor
-    }
-
-    fn minlen_bytes(&self) -> u64 {
-        0
     }
 }
 

@@ -22,7 +22,7 @@ struct Fake {
     stop_after: u64,
 }
 
-impl BtrfsSource for Fake {
+impl Source for Fake {
     fn open(&mut self) -> Result<(), GeometryError> {
         Ok(())
     }
@@ -35,7 +35,9 @@ impl BtrfsSource for Fake {
         }
         Ok(())
     }
+}
 
+impl BtrfsSource for Fake {
     fn search(&mut self, key: BtrfsSearchKey) -> io::Result<(u32, Vec<u8>)> {
         assert_eq!(key.type_min, key.type_max);
         self.asked += 1;

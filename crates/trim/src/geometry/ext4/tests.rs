@@ -2,8 +2,10 @@
 
 use super::format::tests::Made;
 use super::*;
+use crate::geometry::source::Source;
 use crate::ioctl::{FSMAP_FLAG_SPECIAL_OWNER, FSMAP_OWNER_FREE};
 use proptest::prelude::*;
+use std::time::Duration;
 
 const BLOCK: u64 = 4096;
 const GROUP_BLOCKS: u64 = 32768;
@@ -48,7 +50,7 @@ impl Fake {
     }
 }
 
-impl Ext4Source for Fake {
+impl Source for Fake {
     fn open(&mut self) -> Result<(), GeometryError> {
         self.open = true;
         Ok(())
@@ -63,6 +65,12 @@ impl Ext4Source for Fake {
             return Err(GeometryError::Stopped);
         }
         Ok(())
+    }
+}
+
+impl MapSource for Fake {
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
     }
 
     fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>> {

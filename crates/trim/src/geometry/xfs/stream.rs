@@ -1,6 +1,6 @@
 //! Free extents of one allocation group in ascending order, one buffer at a time.
 
-use super::source::XfsSource;
+use crate::geometry::source::MapSource;
 use crate::geometry::walk::GeometryError;
 use crate::ioctl::{FSMAP_FLAG_LAST, FSMAP_RECORDS, FsMap};
 use crate::step::StepBudget;
@@ -58,7 +58,7 @@ impl Stream {
     /// Returns the next extent without consuming it.
     pub(super) fn peek(
         &mut self,
-        source: &mut impl XfsSource,
+        source: &mut impl MapSource,
     ) -> Result<Option<Extent>, GeometryError> {
         while self.buffer.is_empty() {
             let Some(low) = self.low else {
@@ -73,7 +73,7 @@ impl Stream {
         self.buffer.pop_front();
     }
 
-    fn fill(&mut self, source: &mut impl XfsSource, low: FsMap) -> Result<(), GeometryError> {
+    fn fill(&mut self, source: &mut impl MapSource, low: FsMap) -> Result<(), GeometryError> {
         // Do not use the group's end as the upper bound: with the reverse-mapping btree, kernels
         // before 6.12 omit free space before it. Including the block after it, the header of the
         // next group, closes the gap.
@@ -133,7 +133,7 @@ impl Stream {
     /// `shortest` are counted and skipped: the kernel never discards them.
     pub(super) fn gather(
         &mut self,
-        source: &mut impl XfsSource,
+        source: &mut impl MapSource,
         budget: StepBudget,
         shortest: u64,
         short: &mut Short,

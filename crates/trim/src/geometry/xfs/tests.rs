@@ -1,6 +1,7 @@
 //! Tests of the walk over a fake XFS: extents in memory, and the FITRIM of either kind of kernel.
 
 use super::*;
+use crate::geometry::source::Source;
 use crate::ioctl::{FSMAP_FLAG_SPECIAL_OWNER, FSMAP_OWNER_FREE, FSMAP_RECORDS};
 use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
@@ -26,7 +27,7 @@ struct Disk {
 #[derive(Clone)]
 struct Fake(Rc<Disk>);
 
-impl XfsSource for Fake {
+impl Source for Fake {
     fn open(&mut self) -> Result<(), GeometryError> {
         self.0.opened.set(self.0.opened.get() + 1);
         Ok(())
@@ -42,7 +43,9 @@ impl XfsSource for Fake {
             _ => Ok(()),
         }
     }
+}
 
+impl MapSource for Fake {
     fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>> {
         assert_eq!(
             self.0.opened.get(),
@@ -536,10 +539,12 @@ proptest! {
         records in proptest::collection::vec((any::<u32>(), any::<u64>(), any::<u64>(), any::<bool>()), 0..20),
     ) {
         struct Hostile(Vec<FsMap>);
-        impl XfsSource for Hostile {
+        impl Source for Hostile {
             fn open(&mut self) -> Result<(), GeometryError> { Ok(()) }
             fn close(&mut self) {}
             fn check_stop(&self) -> Result<(), GeometryError> { Ok(()) }
+        }
+        impl MapSource for Hostile {
             fn fsmap(&mut self, _: FsMap, _: FsMap) -> io::Result<Vec<FsMap>> {
                 Ok(self.0.iter().copied().cycle().take(FSMAP_RECORDS).collect())
             }

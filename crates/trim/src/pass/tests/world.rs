@@ -221,8 +221,6 @@ impl Walk for WorldWalk {
         }))
     }
 
-    fn observed(&mut self, _: Option<u64>) {}
-
     fn cursor(&self) -> Cursor {
         Cursor {
             next_bytes: self.at * UNIT,
