@@ -140,26 +140,10 @@ impl Balancer<'_, '_> {
             },
         );
         found.sort_by(|a, b| compare_f32(a.1, b.1));
-        let ranked =
-            found
-                .into_iter()
-                .zip(1..)
-                .map(|((node, weight, decision), weight_ranking)| {
-                    let node = self.model.node(node);
-                    let outcome = decision.verdict.into();
-                    NodeResult {
-                        node,
-                        outcome,
-                        decision,
-                        weight_ranking,
-                        weight,
-                    }
-                });
-        let nodes = ranked.collect();
         AllocateDecision {
             status: choice.status(),
             anywhere,
-            nodes: self.sorted(nodes),
+            nodes: self.ranked(found),
         }
     }
 
@@ -181,21 +165,26 @@ impl Balancer<'_, '_> {
                 found.push((place, recorder.decision(verdict)));
             },
         );
-        let ranked = found
+        let weighed = found
             .into_iter()
-            .zip(1..)
-            .map(|((place, decision), weight_ranking)| NodeResult {
-                node: self.model.node(place),
-                outcome: decision.verdict.into(),
-                decision,
-                weight_ranking,
-                weight: self.weight(place, 0),
-            });
-        let nodes = ranked.collect();
+            .map(|(place, decision)| (place, self.weight(place, 0), decision));
         MoveDecision {
             can_remain,
-            nodes: self.sorted(nodes),
+            nodes: self.ranked(weighed.collect()),
         }
+    }
+
+    /// The results for nodes with their weights, which are in the order of their ranks.
+    fn ranked(&self, found: Vec<(u32, f32, Decision)>) -> Vec<NodeResult> {
+        let ranked = (1..).zip(found);
+        let results = ranked.map(|(weight_ranking, (place, weight, decision))| NodeResult {
+            node: self.model.node(place),
+            outcome: decision.verdict.into(),
+            decision,
+            weight_ranking,
+            weight,
+        });
+        self.sorted(results.collect())
     }
 
     fn explain_rebalance(

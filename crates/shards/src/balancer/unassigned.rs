@@ -67,25 +67,8 @@ impl Balancer<'_, '_> {
                 if let Some(status) = status {
                     self.round.nodes.ignore(handle, status);
                 }
-                if copy.primary {
-                    continue;
-                }
-                let same = |other: &CopyIndex| {
-                    let other = self.round.nodes.copy(*other);
-                    other.primary == copy.primary && other.shard == copy.shard
-                };
-                let mut equal = Vec::new();
-                while let Some(handle) = rest.next_if(same) {
-                    equal.push(handle);
-                }
-                match status {
-                    None => next.extend(equal),
-                    Some(status) => {
-                        for handle in equal {
-                            self.round.nodes.ignore(handle, status);
-                        }
-                    }
-                }
+                let nodes = &mut self.round.nodes;
+                nodes.follow_with_replicas(&copy, status, &mut rest, &mut next);
             }
             turn = next;
         }

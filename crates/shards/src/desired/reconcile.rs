@@ -168,25 +168,8 @@ impl Reconciler {
                 if let Some(status) = status {
                     round.nodes.ignore(handle, status);
                 }
-                if copy.primary {
-                    continue;
-                }
-                let same = |other: &CopyIndex| {
-                    let other = round.nodes.copy(*other);
-                    !other.primary && other.shard == copy.shard
-                };
-                let mut equal = Vec::new();
-                while let Some(handle) = rest.next_if(same) {
-                    equal.push(handle);
-                }
-                match status {
-                    None => next.extend(equal),
-                    Some(status) => {
-                        for handle in equal {
-                            round.nodes.ignore(handle, status);
-                        }
-                    }
-                }
+                let nodes = &mut round.nodes;
+                nodes.follow_with_replicas(&copy, status, &mut rest, &mut next);
             }
             turn = next;
         }

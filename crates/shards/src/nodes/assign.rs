@@ -3,6 +3,8 @@
 use super::{Change, CopyIndex, RoutingNodes};
 use crate::copy::{AllocationIndex, AllocationStatus, ShardCopy, UnassignedInfo};
 use crate::model::NodeIndex;
+use std::iter::Peekable;
+use std::vec::IntoIter;
 
 impl RoutingNodes {
     /// Removes all copies that are still to be allocated (`drain`). Each must then be passed to
@@ -58,6 +60,30 @@ impl RoutingNodes {
             }
         }
         self.unassigned.ignored.push(handle);
+    }
+
+    /// Treats the replicas of the same shard that come next in the queue like `copy`, which was just handled:
+    /// with a `status` they are ignored for the same reason, otherwise it is their turn once more. Primaries
+    /// have none.
+    pub(crate) fn follow_with_replicas(
+        &mut self,
+        copy: &ShardCopy,
+        status: Option<AllocationStatus>,
+        queue: &mut Peekable<IntoIter<CopyIndex>>,
+        next: &mut Vec<CopyIndex>,
+    ) {
+        if copy.primary {
+            return;
+        }
+        while let Some(handle) = queue.next_if(|&handle| {
+            let other = self.copy(handle);
+            !other.primary && other.shard == copy.shard
+        }) {
+            match status {
+                None => next.push(handle),
+                Some(status) => self.ignore(handle, status),
+            }
+        }
     }
 
     /// Makes ignored copies unassigned again (`resetIgnored`). As in the server, ignored primaries stay
