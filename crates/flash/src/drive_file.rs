@@ -56,16 +56,9 @@ struct TimingTable {
     link_mb_s: Option<f64>,
     suspend_us: Option<f64>,
     write_cache_bytes: Option<u64>,
-    collection: Option<Pace>,
+    collection: Option<CollectionPace>,
     slc: Option<SlcTable>,
     discard: DiscardTable,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Pace {
-    AtOnce,
-    Even,
 }
 
 /// `[timing.slc]`, see [`SlcCache`]; missing values are those of `tlc-slc-cache`.
@@ -76,14 +69,7 @@ struct SlcTable {
     read_us: Option<f64>,
     program_us: Option<f64>,
     idle_us: Option<f64>,
-    full: Option<Full>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Full {
-    Fold,
-    Bypass,
+    full: Option<SlcFull>,
 }
 
 /// `[timing.discard]`, see [`crate::time::DiscardTiming`].
@@ -93,16 +79,7 @@ struct DiscardTable {
     fixed_us: Option<f64>,
     range_us: Option<f64>,
     byte_ns: Option<f64>,
-    handling: Option<Handling>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Handling {
-    Queued,
-    NonQueued,
-    Ignored,
-    Swallowed,
+    handling: Option<DiscardHandling>,
 }
 
 /// A validated drive file. Fields missing in the file are `None`.
@@ -288,24 +265,14 @@ impl TimingTable {
         set(&mut timing.bus_mb_s, self.bus_mb_s);
         set(&mut timing.command_us, self.command_us);
         set(&mut timing.write_cache_bytes, self.write_cache_bytes);
-        let pace = self.collection.map(|pace| match pace {
-            Pace::AtOnce => CollectionPace::AtOnce,
-            Pace::Even => CollectionPace::Even,
-        });
-        set(&mut timing.collection, pace);
+        set(&mut timing.collection, self.collection);
         timing.link_mb_s = self.link_mb_s.or(preset.link_mb_s);
         timing.suspend_us = self.suspend_us.or(preset.suspend_us);
         timing.slc = slc.or(preset.slc);
         set(&mut timing.discard.fixed_us, self.discard.fixed_us);
         set(&mut timing.discard.range_us, self.discard.range_us);
         set(&mut timing.discard.byte_ns, self.discard.byte_ns);
-        let handling = self.discard.handling.map(|handling| match handling {
-            Handling::Queued => DiscardHandling::Queued,
-            Handling::NonQueued => DiscardHandling::NonQueued,
-            Handling::Ignored => DiscardHandling::Ignored,
-            Handling::Swallowed => DiscardHandling::Swallowed,
-        });
-        set(&mut timing.discard.handling, handling);
+        set(&mut timing.discard.handling, self.discard.handling);
         // A file that sets only the number of dies may have fewer of them than the preset has
         // channels.
         if self.dies.is_some() && self.channels.is_none() {
@@ -330,11 +297,7 @@ impl SlcTable {
         set(&mut slc.read_us, self.read_us);
         set(&mut slc.program_us, self.program_us);
         set(&mut slc.idle_us, self.idle_us);
-        let full = self.full.map(|full| match full {
-            Full::Fold => SlcFull::Fold,
-            Full::Bypass => SlcFull::Bypass,
-        });
-        set(&mut slc.full, full);
+        set(&mut slc.full, self.full);
         slc
     }
 }

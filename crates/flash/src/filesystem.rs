@@ -366,13 +366,7 @@ impl Filesystem {
 
     /// Discards the free extents, like `fstrim`.
     pub fn trim(&mut self, disk: &mut impl Disk) -> Trimmed {
-        let mut done = Trimmed::default();
-        for extent in self.trim_plan() {
-            done.ranges += 1;
-            done.pages += u64::from(extent.pages);
-            done.released_pages += u64::from(self.discard(extent, disk));
-        }
-        done
+        self.discard_all(&self.trim_plan(), disk)
     }
 
     /// The discards that [`Filesystem::trim`] would send, for sending them gradually with
@@ -384,15 +378,17 @@ impl Filesystem {
     /// Discards the parts of an extent that are still free: files may have allocated other parts
     /// since the trim was planned.
     pub fn discard_free(&mut self, extent: Extent, disk: &mut impl Disk) -> Trimmed {
+        let pages = extent.first_page..extent.first_page + extent.pages;
+        let parts: Vec<Extent> = self.free.within(pages).collect();
+        self.discard_all(&parts, disk)
+    }
+
+    fn discard_all(&mut self, free: &[Extent], disk: &mut impl Disk) -> Trimmed {
         let mut done = Trimmed::default();
-        let parts: Vec<Extent> = self
-            .free
-            .within(extent.first_page..extent.first_page + extent.pages)
-            .collect();
-        for part in parts {
+        for &extent in free {
             done.ranges += 1;
-            done.pages += u64::from(part.pages);
-            done.released_pages += u64::from(self.discard(part, disk));
+            done.pages += u64::from(extent.pages);
+            done.released_pages += u64::from(self.discard(extent, disk));
         }
         done
     }

@@ -7,6 +7,7 @@ mod trim_schedule;
 pub use mix::{Mix, MixPart, WorkloadKind};
 pub use trim_schedule::TrimSchedule;
 
+use crate::ftl::Counters;
 use crate::scenario::{Cycle, DriveSpec, Outcome, Point, Progress, Scenario, ScenarioError, Trims};
 use crate::time::Timing;
 use std::ops::ControlFlow;
@@ -165,17 +166,8 @@ impl Simulated {
             .intervals
             .chunk_by(|a, b| by_day && a.hour / 24 == b.hour / 24)
             .filter_map(|day| {
-                let host: u64 = day
-                    .iter()
-                    .map(|interval| interval.counters.host_pages)
-                    .sum();
-                let moved: u64 = day
-                    .iter()
-                    .map(|interval| interval.counters.moved_pages)
-                    .sum();
-                #[allow(clippy::cast_precision_loss)] // a ratio
-                let found = (host > 0).then(|| (host + moved) as f64 / host as f64);
-                Some((day[0].hour, found?))
+                let counters = Counters::sum(day.iter().map(|interval| interval.counters));
+                Some((day[0].hour, counters.write_amplification()?))
             })
             .collect()
     }

@@ -33,6 +33,7 @@ pub use parts::SlcUse;
 pub use record::{Kind, Recorder, Served};
 pub use slots::Slots;
 
+use serde::Deserialize;
 use thiserror::Error;
 
 /// Maximum number of dies: a table of busy-until times of 8 KiB.
@@ -94,7 +95,8 @@ pub struct Timing {
 }
 
 /// When collection work is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CollectionPace {
     /// All of it before the host's next page: an occasional write waits for a whole block, so
     /// larger blocks mean longer waits.
@@ -124,7 +126,8 @@ pub struct SlcCache {
 }
 
 /// What a write does if the SLC cache is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SlcFull {
     /// Folds a page first, to make room.
     Fold,
@@ -146,7 +149,8 @@ pub struct DiscardTiming {
 }
 
 /// How a drive processes discards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum DiscardHandling {
     /// In parallel with other requests, one discard at a time (NVMe; SATA with queued TRIM).
     Queued,
@@ -317,13 +321,12 @@ impl Timing {
     pub fn check(&self) -> Result<(), TimingError> {
         count("channels", self.channels, MAX_CHANNELS, "1 to 256")?;
         count("dies", self.dies, MAX_DIES, "1 to 1024")?;
-        if self.channels > self.dies {
-            return Err(TimingError {
-                what: "channels",
-                found: self.channels.to_string(),
-                expected: "at most as many as dies",
-            });
-        }
+        within(
+            self.channels <= self.dies,
+            "channels",
+            self.channels.to_string(),
+            "at most as many as dies",
+        )?;
         duration("read_us", self.read_us)?;
         duration("program_us", self.program_us)?;
         duration("erase_us", self.erase_us)?;
@@ -332,13 +335,12 @@ impl Timing {
         duration("discard fixed_us", self.discard.fixed_us)?;
         duration("discard range_us", self.discard.range_us)?;
         duration("discard byte_ns", self.discard.byte_ns)?;
-        if self.write_cache_bytes > WRITE_CACHE_BYTES_MAX {
-            return Err(TimingError {
-                what: "write_cache_bytes",
-                found: self.write_cache_bytes.to_string(),
-                expected: "at most 64 GiB",
-            });
-        }
+        within(
+            self.write_cache_bytes <= WRITE_CACHE_BYTES_MAX,
+            "write_cache_bytes",
+            self.write_cache_bytes.to_string(),
+            "at most 64 GiB",
+        )?;
         rate("bus_mb_s", self.bus_mb_s)?;
         rate("link_mb_s", self.link_mb_s.unwrap_or(1.0))?;
         if let Some(slc) = self.slc {
@@ -356,9 +358,23 @@ fn count(
     max: u32,
     expected: &'static str,
 ) -> Result<(), TimingError> {
-    (1..=max).contains(&found).then_some(()).ok_or(TimingError {
+    within(
+        (1..=max).contains(&found),
         what,
-        found: found.to_string(),
+        found.to_string(),
+        expected,
+    )
+}
+
+fn within(
+    fits: bool,
+    what: &'static str,
+    found: String,
+    expected: &'static str,
+) -> Result<(), TimingError> {
+    fits.then_some(()).ok_or(TimingError {
+        what,
+        found,
         expected,
     })
 }
@@ -375,23 +391,11 @@ fn number(found: f64) -> String {
 
 /// An hour is longer than anything a die does, and far from overflowing nanoseconds.
 fn duration(what: &'static str, found: f64) -> Result<(), TimingError> {
-    (0.0..=3.6e9)
-        .contains(&found)
-        .then_some(())
-        .ok_or(TimingError {
-            what,
-            found: number(found),
-            expected: "0 to 3.6e9 (an hour)",
-        })
+    let fits = (0.0..=3.6e9).contains(&found);
+    within(fits, what, number(found), "0 to 3.6e9 (an hour)")
 }
 
 fn rate(what: &'static str, found: f64) -> Result<(), TimingError> {
-    (1e-3..=1e9)
-        .contains(&found)
-        .then_some(())
-        .ok_or(TimingError {
-            what,
-            found: number(found),
-            expected: "0.001 to 1e9 (MB/s)",
-        })
+    let fits = (1e-3..=1e9).contains(&found);
+    within(fits, what, number(found), "0.001 to 1e9 (MB/s)")
 }

@@ -304,15 +304,7 @@ impl<D: Device> Device for Raid0<D> {
     }
 
     fn counters(&self) -> Counters {
-        self.members
-            .iter()
-            .map(Device::counters)
-            .fold(Counters::default(), |sum, member| Counters {
-                host_pages: sum.host_pages + member.host_pages,
-                moved_pages: sum.moved_pages + member.moved_pages,
-                trimmed_pages: sum.trimmed_pages + member.trimmed_pages,
-                erased_blocks: sum.erased_blocks + member.erased_blocks,
-            })
+        Counters::sum(self.members.iter().map(Device::counters))
     }
 
     fn reset_counters(&mut self) {

@@ -1,5 +1,7 @@
 //! The flash below a translation layer, and its counters.
 
+use std::ops::AddAssign;
+
 /// Work done since the counters were reset, in pages except for `erased_blocks`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
@@ -13,7 +15,25 @@ pub struct Counters {
     pub erased_blocks: u64,
 }
 
+impl AddAssign for Counters {
+    fn add_assign(&mut self, more: Self) {
+        self.host_pages += more.host_pages;
+        self.moved_pages += more.moved_pages;
+        self.trimmed_pages += more.trimmed_pages;
+        self.erased_blocks += more.erased_blocks;
+    }
+}
+
 impl Counters {
+    /// The sum of several counters.
+    pub fn sum(each: impl IntoIterator<Item = Self>) -> Self {
+        let mut sum = Self::default();
+        for counters in each {
+            sum += counters;
+        }
+        sum
+    }
+
     /// Pages programmed per page written by the host; `None` before the first write.
     #[allow(clippy::cast_precision_loss)] // a ratio
     pub fn write_amplification(&self) -> Option<f64> {

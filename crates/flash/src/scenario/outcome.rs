@@ -204,11 +204,11 @@ impl Outcome {
             }
             let window = (cycle.len() / 12).max(1);
             for interval in &self.intervals[cycle.start..cycle.start + window] {
-                add(&mut after, &interval.counters);
+                after += interval.counters;
                 after_latency.extend(interval.point.writes);
             }
             for interval in &self.intervals[cycle.end - window..cycle.end] {
-                add(&mut before, &interval.counters);
+                before += interval.counters;
                 before_latency.extend(interval.point.writes);
             }
             cycles += 1;
@@ -232,7 +232,7 @@ impl Outcome {
         let mut counters = Counters::default();
         let mut latencies = Vec::new();
         for interval in &self.intervals[intervals] {
-            add(&mut counters, &interval.counters);
+            counters += interval.counters;
             latencies.extend(interval.point.writes);
         }
         Point {
@@ -259,13 +259,6 @@ pub(super) fn point(counters: &Counters, drive: &DriveSpec, scale: &Scale) -> Po
         ),
         writes: None,
     }
-}
-
-pub(super) fn add(sum: &mut Counters, more: &Counters) {
-    sum.host_pages += more.host_pages;
-    sum.moved_pages += more.moved_pages;
-    sum.trimmed_pages += more.trimmed_pages;
-    sum.erased_blocks += more.erased_blocks;
 }
 
 pub(super) fn difference(now: &Counters, before: &Counters) -> Counters {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use hdrhistogram::Histogram;
 
 use super::host_io::{Drives, HostIo, TrimIo};
-use super::outcome::{add, difference, point};
+use super::outcome::{difference, point};
 use super::{
     DriveSpec, History, Interval, Latency, Outcome, Point, Progress, Scale, Scenario,
     ScenarioError, Schedule, TrimPass, Trims, Watch, load,
@@ -367,7 +367,7 @@ impl Simulation<'_> {
             free_untrimmed_share: f64::from(space.free_untrimmed_pages) / pages,
             trimmed: self.series.trimmed,
         });
-        add(&mut self.series.total, &counters);
+        self.series.total += counters;
         let sums = [
             (&mut self.series.writes, writes),
             (&mut self.series.reads, reads),
