@@ -4,7 +4,7 @@ use crate::counters::Sample;
 use std::collections::BTreeMap;
 
 /// The block devices below a mount.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layers {
     /// Kernel name, depth and role of each device, top down, each listed once. Includes partitions,
     /// which have counters of their own.

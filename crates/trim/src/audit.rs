@@ -215,8 +215,7 @@ mod tests {
     use crate::pass::{Ended, Outcome, Progressed};
     use crate::request::plain;
     use crate::summary::EarlierSessions;
-    use crate::target::{Identity, Target};
-    use facts::host::DeviceNumber;
+    use crate::target;
     use std::time::Duration;
 
     #[test]
@@ -300,16 +299,7 @@ mod tests {
             });
         PassSummary {
             mount_point: "/data".to_owned(),
-            target: Target {
-                mount_point: "/data".into(),
-                mount_id: 1,
-                identity: Identity {
-                    device: DeviceNumber { major: 9, minor: 0 },
-                    uuid: Some("0f0f".to_owned()),
-                    fs_type: "xfs".to_owned(),
-                },
-                device_path: "/dev/md0".into(),
-            },
+            target: target::sample(),
             began_at: Timestamp::UNIX_EPOCH,
             outcome: Outcome {
                 ended: Ended::Complete,

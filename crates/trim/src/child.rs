@@ -327,7 +327,10 @@ impl Running {
                 0
             };
             if stopped_checks > STOPPED_CHECKS_MAX {
-                return Err(self.end_stopped());
+                return Err(self.kill(TrimError::Died(format!(
+                    "it was stopped (SIGSTOP) for {} and not continued, so it was killed",
+                    units::duration(STOP_CHECK * STOPPED_CHECKS_MAX)
+                ))));
             }
             match self.lines.read_from(&self.socket) {
                 Ok(0) => return Err(self.ended()),
@@ -360,24 +363,15 @@ impl Running {
                 return TrimError::Stopped;
             }
         }
-        self.process.signal(Signal::KILL);
-        match self.wait(KILL_TIMEOUT) {
-            Some(_) => TrimError::Stopped,
-            None => TrimError::Stuck {
-                pid: self.process.pid(),
-            },
-        }
+        self.kill(TrimError::Stopped)
     }
 
-    /// Kills the child because it does not run.
-    fn end_stopped(&mut self) -> TrimError {
+    /// Kills the child. Returns this error if it dies.
+    fn kill(&mut self, killed: TrimError) -> TrimError {
         self.is_ending = true;
         self.process.signal(Signal::KILL);
         match self.wait(KILL_TIMEOUT) {
-            Some(_) => TrimError::Died(format!(
-                "it was stopped (SIGSTOP) for {} and not continued, so it was killed",
-                units::duration(STOP_CHECK * STOPPED_CHECKS_MAX)
-            )),
+            Some(_) => killed,
             None => TrimError::Stuck {
                 pid: self.process.pid(),
             },
@@ -389,14 +383,8 @@ impl Running {
         if let Some(status) = self.wait(TERM_TIMEOUT) {
             return TrimError::Died(describe(status));
         }
-        self.is_ending = true;
-        self.process.signal(Signal::KILL);
-        match self.wait(KILL_TIMEOUT) {
-            Some(_) => TrimError::Died("it closed its connection and was killed".to_owned()),
-            None => TrimError::Stuck {
-                pid: self.process.pid(),
-            },
-        }
+        let why = "it closed its connection and was killed";
+        self.kill(TrimError::Died(why.to_owned()))
     }
 
     /// Gives up on the child without blocking. If it is waiting for the drive it stays behind: it

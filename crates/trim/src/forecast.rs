@@ -24,7 +24,7 @@ use std::time::Duration;
 const ASSUMED_VISITED_BYTES_PER_S: u64 = 500 << 20;
 
 /// What is known about a filesystem before a pass.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Forecast<'a> {
     /// What is mounted there; `None` if it could not be identified.
     pub target: Option<Target>,
@@ -130,18 +130,10 @@ pub fn forecast<'a>(
 ) -> Forecast<'a> {
     let usage = filesystem.mount.usage;
     let mut forecast = Forecast {
-        target: None,
         stacks: filesystem.stack.iter().cloned().collect(),
-        layers: Layers { layers: Vec::new() },
-        survey: None,
-        stalls: Vec::new(),
-        unknown: None,
         size_bytes: usage.map(|usage| usage.size_bytes),
         free_bytes: usage.map(|usage| usage.free_bytes),
-        expected: Vec::new(),
-        estimate: None,
-        last_trim: None,
-        checkpoint: None,
+        ..Forecast::default()
     };
     let Some(stack) = &filesystem.stack else {
         return forecast;
@@ -333,32 +325,13 @@ mod tests {
     use super::*;
     use crate::geometry::Unsplittable;
     use crate::request::plain;
-    use crate::state::{CHECKPOINT_SCHEMA, Phase};
-    use crate::target::Identity;
-    use facts::host::DeviceNumber;
-
-    fn empty<'a>() -> Forecast<'a> {
-        Forecast {
-            target: None,
-            stacks: Vec::new(),
-            layers: Layers { layers: Vec::new() },
-            survey: None,
-            stalls: Vec::new(),
-            unknown: None,
-            size_bytes: None,
-            free_bytes: None,
-            expected: Vec::new(),
-            estimate: None,
-            last_trim: None,
-            checkpoint: None,
-        }
-    }
+    use crate::target;
 
     #[test]
     fn visited_bytes_are_not_in_the_estimate() {
         let mut forecast = Forecast {
             free_bytes: Some(10 * ASSUMED_VISITED_BYTES_PER_S),
-            ..empty()
+            ..Forecast::default()
         };
         let takes = |forecast: &Forecast<'_>| {
             let estimated = estimate(forecast, &plain(None), None);
@@ -366,25 +339,9 @@ mod tests {
         };
         assert_eq!(takes(&forecast), Duration::from_secs(10));
         forecast.checkpoint = Some(Checkpoint {
-            schema: CHECKPOINT_SCHEMA.to_owned(),
-            identity: Identity {
-                device: DeviceNumber { major: 7, minor: 1 },
-                uuid: None,
-                fs_type: "xfs".to_owned(),
-            },
-            mount_point: "/data".to_owned(),
-            started_at: Timestamp::UNIX_EPOCH,
-            updated_at: Timestamp::UNIX_EPOCH,
-            cursor: Cursor::default(),
             steps: 7,
-            free_bytes: 0,
             visited_bytes: 7 * ASSUMED_VISITED_BYTES_PER_S,
-            discarded_bytes: BTreeMap::new(),
-            active_s: 0.0,
-            phase: Phase::Running,
-            remark: None,
-            left_s: None,
-            boot_id: None,
+            ..Checkpoint::begun(&target::sample(), Timestamp::UNIX_EPOCH)
         });
         assert_eq!(takes(&forecast), Duration::from_secs(3));
     }
@@ -435,7 +392,7 @@ mod tests {
             layers: Layers {
                 layers: drives.iter().map(|drive| layer(drive)).collect(),
             },
-            ..empty()
+            ..Forecast::default()
         };
         let (a, b, c) = (on(&["sda"]), on(&["sda", "sdb"]), on(&["sdc"]));
         assert_eq!(

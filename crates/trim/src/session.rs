@@ -369,10 +369,16 @@ impl<S: Surroundings> OnePass<'_, S> {
     /// Creates the trimming process. It inherits the locks and keeps them if it gets stuck in the
     /// kernel.
     fn child(&self, locks: &Locks) -> Result<Child, SessionError> {
-        let helper = vec![own_binary(), OsString::from(self.session.helpers.trimmer)];
+        // This binary, even if its file was replaced or PATH contains another.
+        let helper = ["/proc/self/exe", self.session.helpers.trimmer].map(OsString::from);
         let inherited = locks.for_child().map_err(SessionError::Locks)?;
         let stop = self.session.stop.clone();
-        Ok(Child::new(helper, self.target.clone(), inherited, stop))
+        Ok(Child::new(
+            helper.into(),
+            self.target.clone(),
+            inherited,
+            stop,
+        ))
     }
 
     fn run(
@@ -429,7 +435,8 @@ impl<S: Surroundings> OnePass<'_, S> {
             // A checkpoint written before the pass did any work is not worth keeping.
             self.undo(&outcome.ended)?;
         }
-        Ok(self.close(began_at, outcome, ready.kernel_counts, warnings, sink))
+        let summary = self.summary(began_at, outcome, ready.kernel_counts, warnings);
+        Ok(self.report_end(summary, sink))
     }
 
     /// Ends a pass that did not get to work in this session.
@@ -493,18 +500,6 @@ impl<S: Surroundings> OnePass<'_, S> {
         }
     }
 
-    fn close(
-        &self,
-        began_at: Timestamp,
-        outcome: Outcome,
-        kernel_counts: bool,
-        warnings: Vec<String>,
-        sink: &mut dyn EventSink,
-    ) -> Ended {
-        let summary = self.summary(began_at, outcome, kernel_counts, warnings);
-        self.report_end(summary, sink)
-    }
-
     /// Writes the audit entry and emits the final event.
     fn report_end(&self, mut summary: PassSummary, sink: &mut dyn EventSink) -> Ended {
         let session = self.session;
@@ -542,11 +537,6 @@ impl Progress for Listener<'_> {
             event,
         });
     }
-}
-
-/// Path of this binary, which is right even if the file was replaced or PATH contains another.
-fn own_binary() -> OsString {
-    OsString::from("/proc/self/exe")
 }
 
 fn describe_resumed(checkpoint: &Checkpoint) -> String {

@@ -13,7 +13,7 @@ mod lock;
 
 use crate::process::ProcessId;
 use crate::step::Cursor;
-use crate::target::Identity;
+use crate::target::{Identity, Target};
 use directory::Directory;
 use facts::host::DeviceNumber;
 use jiff::Timestamp;
@@ -127,6 +127,27 @@ pub struct State {
 }
 
 impl Checkpoint {
+    /// The checkpoint of a pass that begins now and has not done anything yet.
+    pub(crate) fn begun(target: &Target, now: Timestamp) -> Self {
+        Self {
+            schema: CHECKPOINT_SCHEMA.to_owned(),
+            identity: target.identity.clone(),
+            mount_point: target.mount_point.display().to_string(),
+            started_at: now,
+            updated_at: now,
+            cursor: Cursor::default(),
+            steps: 0,
+            free_bytes: 0,
+            visited_bytes: 0,
+            discarded_bytes: BTreeMap::new(),
+            active_s: 0.0,
+            phase: Phase::Running,
+            remark: None,
+            left_s: None,
+            boot_id: boot_id(),
+        }
+    }
+
     /// Parses what [`State::save`] wrote.
     ///
     /// # Errors

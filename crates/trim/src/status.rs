@@ -299,32 +299,18 @@ fn names_of(path: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::Cursor;
-    use crate::target::Identity;
-    use facts::host::DeviceNumber;
+    use crate::target;
 
     fn checkpoint(phase: Phase) -> Checkpoint {
-        let at = |text: &str| text.parse::<Timestamp>().unwrap();
         Checkpoint {
-            schema: "trimtab.trim-checkpoint/1".to_owned(),
-            identity: Identity {
-                device: DeviceNumber { major: 7, minor: 1 },
-                uuid: Some("0f0f".to_owned()),
-                fs_type: "xfs".to_owned(),
-            },
-            mount_point: "/data".to_owned(),
-            started_at: at("2026-03-02T01:00:00Z"),
-            updated_at: at("2026-03-02T02:00:00Z"),
-            cursor: Cursor::default(),
             steps: 1234,
             free_bytes: 4 << 30,
             visited_bytes: 1 << 30,
-            discarded_bytes: BTreeMap::new(),
             active_s: 1024.0,
             phase,
             remark: Some("4 KiB reads: mean 0.4 ms".to_owned()),
             left_s: Some(3072.0),
-            boot_id: None,
+            ..Checkpoint::begun(&target::sample(), Timestamp::UNIX_EPOCH)
         }
     }
 

@@ -197,6 +197,21 @@ fn mounted_anew(mount_id: u64) -> String {
     format!("the filesystem was mounted anew (mount {mount_id})")
 }
 
+/// A made-up filesystem.
+#[cfg(test)]
+pub(crate) fn sample() -> Target {
+    Target {
+        mount_point: "/data".into(),
+        mount_id: 1,
+        identity: Identity {
+            device: DeviceNumber { major: 7, minor: 1 },
+            uuid: Some("0f0f".to_owned()),
+            fs_type: "xfs".to_owned(),
+        },
+        device_path: "/dev/loop1".into(),
+    }
+}
+
 /// Refuses a path that leads through a filesystem that may not answer: a process that waits for one reacts
 /// to no signal that it handles. What is on the way may change during a pass.
 pub(crate) fn look(path: &Path) -> io::Result<()> {

@@ -3,8 +3,7 @@
 use crate::clock::Clock;
 use crate::events::{EventSink, SessionEvent};
 use crate::pass::{Closed, Ended, Gate, requested_end};
-use crate::state::{CHECKPOINT_SCHEMA, Checkpoint, Phase, State, StateError, boot_id};
-use crate::step::Cursor;
+use crate::state::{Checkpoint, Phase, State, StateError};
 use crate::stop::Stop;
 use crate::target::Target;
 use crate::window::Windows;
@@ -150,23 +149,9 @@ fn initial_checkpoint(
     remark: &str,
     now: Timestamp,
 ) -> Checkpoint {
-    let mut checkpoint = resume.cloned().unwrap_or_else(|| Checkpoint {
-        schema: CHECKPOINT_SCHEMA.to_owned(),
-        identity: target.identity.clone(),
-        mount_point: target.mount_point.display().to_string(),
-        started_at: now,
-        updated_at: now,
-        cursor: Cursor::default(),
-        steps: 0,
-        free_bytes: 0,
-        visited_bytes: 0,
-        discarded_bytes: std::collections::BTreeMap::new(),
-        active_s: 0.0,
-        phase: Phase::Running,
-        remark: None,
-        left_s: None,
-        boot_id: boot_id(),
-    });
+    let mut checkpoint = resume
+        .cloned()
+        .unwrap_or_else(|| Checkpoint::begun(target, now));
     checkpoint.updated_at = now;
     checkpoint.phase = Phase::Running;
     checkpoint.remark = Some(remark.to_owned());
@@ -219,24 +204,9 @@ pub fn is_waiting(checkpoint: &Checkpoint) -> bool {
 mod tests {
     use super::*;
     use crate::stop::StopRequest;
-    use crate::target::Identity;
+    use crate::target::sample as target;
     use crate::window::Window;
-    use facts::host::DeviceNumber;
     use jiff::tz::TimeZone;
-    use std::path::PathBuf;
-
-    fn target() -> Target {
-        Target {
-            mount_point: PathBuf::from("/data"),
-            mount_id: 1,
-            identity: Identity {
-                device: DeviceNumber { major: 7, minor: 1 },
-                uuid: Some("0f0f".to_owned()),
-                fs_type: "xfs".to_owned(),
-            },
-            device_path: PathBuf::from("/dev/loop1"),
-        }
-    }
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()

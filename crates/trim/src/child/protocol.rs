@@ -273,20 +273,13 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use facts::host::DeviceNumber;
     use proptest::prelude::*;
     use std::os::unix::net::UnixStream;
 
     fn target(path: &[u8]) -> Target {
         Target {
             mount_point: OsString::from_vec(path.to_vec()).into(),
-            mount_id: 7,
-            identity: Identity {
-                device: DeviceNumber { major: 7, minor: 1 },
-                uuid: None,
-                fs_type: "xfs".to_owned(),
-            },
-            device_path: "/dev/loop1".into(),
+            ..crate::target::sample()
         }
     }
 
