@@ -21,7 +21,6 @@ use facts::host::DeviceNumber;
 use linux::xfs::XfsGeometry;
 use live::Live;
 use source::Source;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use whole::Whole;
@@ -52,10 +51,8 @@ pub fn open(target: &Target, from: Cursor, stop: &Stop) -> Result<Box<dyn Walk>,
             live.open()?;
             let asked = live.xfs_geometry();
             live.close();
-            let asked = asked.map_err(|source| GeometryError::Unreadable {
-                what: "the geometry of XFS (XFS_IOC_FSGEOMETRY)".to_owned(),
-                source,
-            })?;
+            let what = "the geometry of XFS (XFS_IOC_FSGEOMETRY)";
+            let asked = asked.map_err(|error| GeometryError::unreadable(what, error))?;
             let shape = xfs_shape(&asked, live::discard_granularity_bytes(identity.device));
             let device = fsmap_device(identity.device);
             Ok(Box::new(Xfs::open(live, shape, release, device, from)?))
@@ -90,11 +87,8 @@ pub fn open(target: &Target, from: Cursor, stop: &Stop) -> Result<Box<dyn Walk>,
 /// # Errors
 /// If the device cannot be read or holds no such filesystem.
 pub fn ext4_uuid(device_path: &Path) -> Result<Option<[u8; 16]>, GeometryError> {
-    let unreadable = |source: io::Error| GeometryError::Unreadable {
-        what: device_path.display().to_string(),
-        source,
-    };
-    let device = std::fs::File::open(device_path).map_err(unreadable)?;
+    let device = std::fs::File::open(device_path)
+        .map_err(|error| GeometryError::unreadable(device_path.display().to_string(), error))?;
     let superblock = ext4::superblock(&mut |offset_bytes, len_bytes| {
         let mut bytes = vec![0; len_bytes];
         device.read_exact_at(&mut bytes, offset_bytes)?;
@@ -110,10 +104,8 @@ fn verify_uuid(walk: &Ext4<Live>, expected: Option<&str>) -> Result<(), Geometry
     let found = format!("{:032x}", u128::from_be_bytes(walk.uuid()));
     match expected {
         Some(expected) if !digits(expected).eq_ignore_ascii_case(&found) => {
-            Err(GeometryError::Invalid {
-                what: "the superblock of ext4".to_owned(),
-                message: format!("it is of filesystem {found}, mounted is {expected}"),
-            })
+            let message = format!("it is of filesystem {found}, mounted is {expected}");
+            Err(GeometryError::invalid("the superblock of ext4", message))
         }
         _ => Ok(()),
     }

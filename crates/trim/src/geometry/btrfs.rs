@@ -102,17 +102,7 @@ pub(super) struct Btrfs<S> {
 }
 
 fn unreadable(what: &str) -> impl FnOnce(io::Error) -> GeometryError {
-    move |source| GeometryError::Unreadable {
-        what: what.to_owned(),
-        source,
-    }
-}
-
-fn invalid(what: &str, message: &str) -> GeometryError {
-    GeometryError::Invalid {
-        what: what.to_owned(),
-        message: message.to_owned(),
-    }
+    move |error| GeometryError::unreadable(what, error)
 }
 
 /// Search key for all items of one kind of one object.
@@ -164,18 +154,20 @@ impl<S: BtrfsSource> Btrfs<S> {
             CHUNKS_AT_ONCE,
         );
         let (count, bytes) = self.source.search(key).map_err(unreadable(WHAT))?;
-        let items = items::split(count, &bytes).ok_or_else(|| invalid(WHAT, "it is cut off"))?;
+        let items = items::split(count, &bytes)
+            .ok_or_else(|| GeometryError::invalid(WHAT, "it is cut off"))?;
         let mut chunks: VecDeque<Chunk> = VecDeque::new();
         for item in items {
             if item.kind != CHUNK_ITEM || item.object_id != CHUNK_TREE_OBJECT {
                 continue;
             }
-            let chunk = Chunk::parse(&item)
-                .ok_or_else(|| invalid(WHAT, &format!("chunk {} makes no sense", item.offset)))?;
+            let chunk = Chunk::parse(&item).ok_or_else(|| {
+                GeometryError::invalid(WHAT, format!("chunk {} makes no sense", item.offset))
+            })?;
             let behind = chunks.back().map_or(from, Chunk::end_bytes);
             if chunk.start_bytes < behind {
                 let message = format!("chunk {} overlaps the one before", chunk.start_bytes);
-                return Err(invalid(WHAT, &message));
+                return Err(GeometryError::invalid(WHAT, message));
             }
             chunks.push_back(chunk);
         }
@@ -212,7 +204,7 @@ impl<S: BtrfsSource> Btrfs<S> {
         };
         items::split(count, &bytes)
             .and_then(|items| items::used_bytes(items.first()?.data))
-            .ok_or_else(|| invalid(WHAT, "an item is cut off"))
+            .ok_or_else(|| GeometryError::invalid(WHAT, "an item is cut off"))
     }
 
     fn free_extents(&mut self, chunk: &Chunk) -> Result<Option<u64>, GeometryError> {
@@ -224,7 +216,7 @@ impl<S: BtrfsSource> Btrfs<S> {
             Ok(Some((count, bytes))) => items::split(count, &bytes)
                 .and_then(|items| items::free_extents(items.first()?.data))
                 .map(|count| Some(count.into()))
-                .ok_or_else(|| invalid(WHAT, "an item is cut off")),
+                .ok_or_else(|| GeometryError::invalid(WHAT, "an item is cut off")),
             Ok(None) => Ok(None),
             Err(error) if is_absent(&error) => {
                 self.has_free_space_tree = false;
@@ -304,14 +296,14 @@ impl<S: BtrfsSource> Btrfs<S> {
                 CHUNKS_AT_ONCE,
             );
             let (count, bytes) = self.source.search(key).map_err(unreadable(WHAT))?;
-            let items =
-                items::split(count, &bytes).ok_or_else(|| invalid(WHAT, "it is cut off"))?;
+            let items = items::split(count, &bytes)
+                .ok_or_else(|| GeometryError::invalid(WHAT, "it is cut off"))?;
             for item in items {
                 let device = (item.offset >= id)
                     .then(|| items::Device::parse(item.data))
                     .flatten();
                 let device = device.ok_or_else(|| {
-                    invalid(WHAT, &format!("device {} makes no sense", item.offset))
+                    GeometryError::invalid(WHAT, format!("device {} makes no sense", item.offset))
                 })?;
                 let unallocated = device.size_bytes.saturating_sub(device.allocated_bytes);
                 free = free.saturating_add(unallocated.saturating_sub(RESERVED_BYTES));
@@ -378,15 +370,7 @@ impl<S: BtrfsSource> Walk for Btrfs<S> {
                 }
             }
             if over > 0 {
-                unsplittable.push(Unsplittable {
-                    what: format!(
-                        "{} {} the step size: {WHY_GROUP}",
-                        units::count(over, "block group"),
-                        if over == 1 { "exceeds" } else { "exceed" }
-                    ),
-                    bytes: over_largest,
-                    is_unallocated: false,
-                });
+                unsplittable.push(Unsplittable::groups(over, over_largest, WHY_GROUP));
             }
             Ok(Survey {
                 description: format!("Btrfs: {groups} block groups, and unallocated space"),

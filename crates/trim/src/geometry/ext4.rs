@@ -97,16 +97,11 @@ pub(super) struct Ext4<S> {
 pub(super) fn superblock(
     read_at: &mut dyn FnMut(u64, usize) -> io::Result<Vec<u8>>,
 ) -> Result<Superblock, GeometryError> {
-    let bytes = read_at(SUPERBLOCK_OFFSET_BYTES, SUPERBLOCK_BYTES).map_err(|source| {
-        GeometryError::Unreadable {
-            what: "the superblock of ext4, on its device".to_owned(),
-            source,
-        }
+    let bytes = read_at(SUPERBLOCK_OFFSET_BYTES, SUPERBLOCK_BYTES).map_err(|error| {
+        GeometryError::unreadable("the superblock of ext4, on its device", error)
     })?;
-    Superblock::parse(&bytes).map_err(|invalid| GeometryError::Invalid {
-        what: "the superblock of ext4".to_owned(),
-        message: invalid.to_string(),
-    })
+    Superblock::parse(&bytes)
+        .map_err(|error| GeometryError::invalid("the superblock of ext4", error))
 }
 
 impl<S: MapSource> Ext4<S> {
@@ -148,20 +143,14 @@ impl<S: MapSource> Ext4<S> {
         } else {
             // A block has at most 64 KiB.
             let len = usize::try_from(self.superblock.block_bytes).unwrap_or(1 << 16);
-            let block =
-                self.source
-                    .read_at(at, len)
-                    .map_err(|source| GeometryError::Unreadable {
-                        what: format!("the descriptor of block group {group}"),
-                        source,
-                    })?;
+            let block = self.source.read_at(at, len).map_err(|error| {
+                let what = format!("the descriptor of block group {group}");
+                GeometryError::unreadable(what, error)
+            })?;
             self.descriptors.insert((at, block))
         };
         let free = self.superblock.free_bytes(group, block);
-        free.map_err(|invalid| GeometryError::Invalid {
-            what: "a group descriptor of ext4".to_owned(),
-            message: invalid.to_string(),
-        })
+        free.map_err(|error| GeometryError::invalid("a group descriptor of ext4", error))
     }
 
     fn group(&mut self, group: u64, with_extents: bool) -> Result<Group, GeometryError> {
@@ -195,11 +184,9 @@ impl<S: MapSource> Ext4<S> {
                     self.lists_extents = false;
                     return Ok(None);
                 }
-                Err(source) => {
-                    return Err(GeometryError::Unreadable {
-                        what: format!("the free extents of block group {group}"),
-                        source,
-                    });
+                Err(error) => {
+                    let what = format!("the free extents of block group {group}");
+                    return Err(GeometryError::unreadable(what, error));
                 }
             };
             for record in records.iter().filter(|record| record.is_free()) {
@@ -281,15 +268,8 @@ impl<S: MapSource> Walk for Ext4<S> {
             let group_bytes = superblock.blocks_per_group * superblock.block_bytes;
             let mut unsplittable = Vec::new();
             if over > 0 {
-                unsplittable.push(Unsplittable {
-                    what: format!(
-                        "{} {} the step size: ext4 can only trim whole groups",
-                        units::count(over, "block group"),
-                        if over == 1 { "exceeds" } else { "exceed" }
-                    ),
-                    bytes: over_largest,
-                    is_unallocated: false,
-                });
+                let why = "ext4 can only trim whole groups";
+                unsplittable.push(Unsplittable::groups(over, over_largest, why));
             }
             Ok(Survey {
                 description: format!(

@@ -62,9 +62,9 @@ impl Statfs for Live {
             .mount()
             .and_then(|mount| rustix::fs::fstatvfs(mount).map_err(io::Error::from));
         self.close();
-        let found = asked.map_err(|source| GeometryError::Unreadable {
-            what: format!("statfs of {}", self.target.mount_point.display()),
-            source,
+        let found = asked.map_err(|error| {
+            let what = format!("statfs of {}", self.target.mount_point.display());
+            GeometryError::unreadable(what, error)
         })?;
         Ok(Space {
             free_bytes: found.f_bfree.saturating_mul(found.f_frsize),

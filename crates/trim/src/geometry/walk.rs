@@ -35,6 +35,19 @@ pub struct Unsplittable {
     pub is_unallocated: bool,
 }
 
+impl Unsplittable {
+    /// Block groups that are larger than a step is to be, the largest of which has this many free bytes.
+    pub(super) fn groups(count: u64, largest_bytes: u64, why: &str) -> Self {
+        let exceed = if count == 1 { "exceeds" } else { "exceed" };
+        let groups = units::count(count, "block group");
+        Self {
+            what: format!("{groups} {exceed} the step size: {why}"),
+            bytes: largest_bytes,
+            is_unallocated: false,
+        }
+    }
+}
+
 /// Why the geometry could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum GeometryError {
@@ -60,6 +73,22 @@ pub enum GeometryError {
         /// What is wrong with it.
         message: String,
     },
+}
+
+impl GeometryError {
+    pub(super) fn unreadable(what: impl Into<String>, source: std::io::Error) -> Self {
+        Self::Unreadable {
+            what: what.into(),
+            source,
+        }
+    }
+
+    pub(super) fn invalid(what: &str, message: impl std::fmt::Display) -> Self {
+        Self::Invalid {
+            what: what.to_owned(),
+            message: message.to_string(),
+        }
+    }
 }
 
 /// Walks a filesystem in steps, in ascending order. A survey and a search for the next step may

@@ -450,13 +450,12 @@ fn validate(shape: &Shape) -> Result<(), GeometryError> {
     if sane {
         return Ok(());
     }
-    Err(GeometryError::Invalid {
-        what: "the geometry of XFS (XFS_IOC_FSGEOMETRY)".to_owned(),
-        message: format!(
-            "{} groups of {} bytes in blocks of {}, {} in all",
-            shape.groups, shape.group, shape.block, shape.data
-        ),
-    })
+    let found = format!(
+        "{} groups of {} bytes in blocks of {}, {} in all",
+        shape.groups, shape.group, shape.block, shape.data
+    );
+    let what = "the geometry of XFS (XFS_IOC_FSGEOMETRY)";
+    Err(GeometryError::invalid(what, found))
 }
 
 /// Determines the data device's number in GETFSMAP, and whether GETFSMAP is supported. Filesystems
@@ -473,12 +472,7 @@ fn probe(
             Ok(_) => return Ok((device, true)),
             Err(error) if is_unsupported(&error) => return Ok((device, false)),
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
-            Err(source) => {
-                return Err(GeometryError::Unreadable {
-                    what: "the free extents of XFS (FS_IOC_GETFSMAP)".to_owned(),
-                    source,
-                });
-            }
+            Err(error) => return Err(GeometryError::unreadable(stream::WHAT, error)),
         }
     }
     Ok((device, false))

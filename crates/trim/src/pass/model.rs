@@ -227,6 +227,14 @@ pub fn requested_end(stop: &Stop, state: &State, key: &str) -> Option<Ended> {
 }
 
 impl Ended {
+    /// A failure after which a later call can resume.
+    pub(super) fn failed(reason: String) -> Self {
+        Self::Failed {
+            reason,
+            resumable: true,
+        }
+    }
+
     /// Returns a machine-readable name.
     pub fn word(&self) -> &'static str {
         match self {

@@ -7,6 +7,9 @@ use crate::step::StepBudget;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// What is read, for errors.
+pub(super) const WHAT: &str = "the free extents of XFS (FS_IOC_GETFSMAP)";
+
 /// A free extent, in bytes of the data device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
@@ -86,10 +89,7 @@ impl Stream {
         self.listed_at = source.elapsed();
         let records = source
             .fsmap(low, high)
-            .map_err(|source| GeometryError::Unreadable {
-                what: "the free extents of XFS (FS_IOC_GETFSMAP)".to_owned(),
-                source,
-            })?;
+            .map_err(|error| GeometryError::unreadable(WHAT, error))?;
         for record in &records {
             if !record.is_free() || record.device != self.group.device {
                 continue;
@@ -117,10 +117,8 @@ impl Stream {
                     && last.physical < self.group.end =>
             {
                 if last.physical < low.physical || last == low {
-                    return Err(GeometryError::Invalid {
-                        what: "the free extents of XFS (FS_IOC_GETFSMAP)".to_owned(),
-                        message: format!("the list does not go on behind {}", low.physical),
-                    });
+                    let message = format!("the list does not go on behind {}", low.physical);
+                    return Err(GeometryError::invalid(WHAT, message));
                 }
                 Some(last)
             }

@@ -67,11 +67,7 @@ impl Engine<'_> {
 
     pub(super) fn save(&mut self, judged: &Judged, phase: Phase) -> Result<(), Ended> {
         let progress = self.progressed(Some(judged));
-        self.save_progress(&progress, phase)
-            .map_err(|reason| Ended::Failed {
-                reason,
-                resumable: true,
-            })
+        self.save_progress(&progress, phase).map_err(Ended::failed)
     }
 
     fn save_progress(&mut self, progress: &Progressed, phase: Phase) -> Result<(), String> {
@@ -115,10 +111,9 @@ impl Engine<'_> {
             Ended::Complete | Ended::Cancelled | Ended::Swallowed(_) => {
                 return match self.parts.state.forget(&key) {
                     Ok(()) => ended,
-                    Err(error) => Ended::Failed {
-                        reason: format!("the checkpoint could not be removed: {error}"),
-                        resumable: true,
-                    },
+                    Err(error) => {
+                        Ended::failed(format!("the checkpoint could not be removed: {error}"))
+                    }
                 };
             }
             Ended::Stopped { reason } | Ended::Failed { reason, .. } => reason.clone(),
@@ -132,10 +127,7 @@ impl Engine<'_> {
         let phase = Phase::Stopped { reason: stopped };
         match (self.save_progress(&progress, phase), ended) {
             (Ok(()), ended) | (Err(_), ended @ Ended::Failed { .. }) => ended,
-            (Err(reason), _) => Ended::Failed {
-                reason,
-                resumable: true,
-            },
+            (Err(reason), _) => Ended::failed(reason),
         }
     }
 }

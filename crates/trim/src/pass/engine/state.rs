@@ -164,10 +164,7 @@ impl<'a> Engine<'a> {
     }
 
     pub(super) fn run_housekeeping(&mut self) -> Result<(), Ended> {
-        (self.parts.run_housekeeping)().map_err(|reason| Ended::Failed {
-            reason,
-            resumable: true,
-        })
+        (self.parts.run_housekeeping)().map_err(Ended::failed)
     }
 
     pub(super) fn pause(&mut self, pause: Duration, judged: &mut Judged) -> Result<(), Ended> {
@@ -189,10 +186,7 @@ impl<'a> Engine<'a> {
                 self.kernel_failure(error.to_string(), source)
             }
             GeometryError::Invalid { .. } => self.damaged(&error.to_string()),
-            GeometryError::Target(_) => Ended::Failed {
-                reason: error.to_string(),
-                resumable: true,
-            },
+            GeometryError::Target(_) => Ended::failed(error.to_string()),
         }
     }
 
@@ -237,10 +231,7 @@ impl<'a> Engine<'a> {
 }
 
 pub(super) fn counter_failure(error: &CounterError) -> Ended {
-    Ended::Failed {
-        reason: error.to_string(),
-        resumable: true,
-    }
+    Ended::failed(error.to_string())
 }
 
 #[allow(clippy::cast_precision_loss)] // rates and durations for people

@@ -156,16 +156,11 @@ impl Engine<'_> {
                 // `systemctl stop` sends its signal to child and parent at once, and the child may
                 // react first.
                 self.parts.clock.sleep(SLICE);
-                self.stop_requested().unwrap_or_else(|| Ended::Failed {
-                    reason: error.to_string(),
-                    resumable: true,
-                })
+                self.stop_requested()
+                    .unwrap_or_else(|| Ended::failed(error.to_string()))
             }
             TrimError::Kernel(kernel) => self.kernel_failure(error.to_string(), kernel),
-            _ => Ended::Failed {
-                reason: error.to_string(),
-                resumable: true,
-            },
+            _ => Ended::failed(error.to_string()),
         }
     }
 }
