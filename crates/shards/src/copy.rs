@@ -296,21 +296,13 @@ impl ShardCopy {
             (true, false) => Some(RecoverySource::Peer),
             (false, _) => self.recovery,
         };
+        let info = UnassignedInfo {
+            last_node: self.node,
+            ..info
+        };
         Self {
-            shard: self.shard,
-            node: None,
-            relocating: None,
-            allocation: None,
-            relocation: None,
             recovery,
-            unassigned: Some(UnassignedInfo {
-                last_node: self.node,
-                ..info
-            }),
-            expected_bytes: UNKNOWN_SIZE,
-            failed_relocations: 0,
-            state: CopyState::Unassigned,
-            primary: self.primary,
+            ..Self::new_unassigned(self.shard, self.primary, RecoverySource::Peer, info)
         }
     }
 

@@ -264,15 +264,20 @@ impl<'c> Evaluator<'c> {
         })
     }
 
-    fn ask(&mut self, handle: CopyIndex) -> CopyDecision {
-        let mut allocation = Allocation::new(
+    fn round(&mut self) -> Allocation<'_> {
+        Allocation::new(
             self.cluster,
             &mut self.nodes,
             &self.deciders,
             self.now_nanos,
-        );
+        )
+    }
+
+    fn ask(&mut self, handle: CopyIndex) -> CopyDecision {
+        let without_yes = self.without_yes;
+        let mut allocation = self.round();
         allocation.debug = true;
-        balancer::explain(&mut allocation, handle, self.without_yes)
+        balancer::explain(&mut allocation, handle, without_yes)
     }
 
     fn handle(&self, copy: &ShardCopy) -> Option<CopyIndex> {
@@ -325,14 +330,7 @@ impl<'c> Evaluator<'c> {
     /// Whether a started copy cannot remain where it is.
     fn must_move(&mut self, copy: &ShardCopy) -> bool {
         let Some(node) = copy.node else { return false };
-        let allocation = Allocation::new(
-            self.cluster,
-            &mut self.nodes,
-            &self.deciders,
-            self.now_nanos,
-        );
-        let verdict = allocation.can_remain(copy, node, &mut NoReasons);
-        verdict == Verdict::No
+        self.round().can_remain(copy, node, &mut NoReasons) == Verdict::No
     }
 
     fn name(&self, node: Option<NodeIndex>) -> Option<String> {

@@ -1,7 +1,6 @@
 //! The gateway allocator: places unassigned copies where their data is (`GatewayAllocator`,
 //! `PrimaryShardAllocator`, `ReplicaShardAllocator`).
 
-mod placement;
 mod primary;
 mod replica;
 mod stores;
@@ -9,10 +8,21 @@ mod stores;
 pub use stores::{OnDiskChange, Stores};
 
 use crate::allocation::Allocation;
-use crate::copy::ShardCopy;
+use crate::copy::{AllocationIndex, AllocationStatus, ShardCopy, UNKNOWN_SIZE};
 use crate::java::string_compare;
+use crate::model::NodeIndex;
 use crate::nodes::CopyIndex;
-use placement::Placement;
+
+/// Decision on one unassigned copy (`AllocateUnassignedDecision`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Placement {
+    /// The gateway leaves it to the balancer.
+    NotTaken,
+    /// Place the copy on this node; for a primary, with the allocation id of the data there.
+    Yes(NodeIndex, Option<AllocationIndex>),
+    /// Do not place the copy in this round.
+    No(AllocationStatus),
+}
 
 /// Places unassigned copies where their data is (`innerAllocatedUnassigned`): indices of higher priority
 /// first, then newer ones; all primaries before the replicas.
@@ -53,7 +63,7 @@ fn place_each(
                     .as_ref()
                     .filter(|_| !copy.primary)
                     .and_then(|info| info.size_bytes(copy.shard, false))
-                    .unwrap_or(crate::copy::UNKNOWN_SIZE);
+                    .unwrap_or(UNKNOWN_SIZE);
                 allocation.nodes.initialize(handle, node, existing, size);
             }
             Placement::No(status) => allocation.nodes.ignore(handle, status),

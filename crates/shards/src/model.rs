@@ -276,9 +276,4 @@ impl Cluster {
     pub(crate) fn total_copies(&self) -> u64 {
         self.indices.iter().map(Index::total_copies).sum()
     }
-
-    /// Number of live data nodes.
-    pub(crate) fn data_node_count(&self) -> usize {
-        self.data_nodes.len()
-    }
 }

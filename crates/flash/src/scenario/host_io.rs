@@ -74,6 +74,13 @@ impl HostIo {
         }
     }
 
+    /// When all submitted work is done and the drives are idle.
+    pub(super) fn idle_ns(&self) -> u64 {
+        let members = self.drives.members().iter();
+        let idle = members.map(|drive| drive.clock().idle_ns()).max();
+        idle.unwrap_or(0).max(self.queue.drained_ns())
+    }
+
     /// Discards outside the queue, one after the other from `at_ns` on; returns when the last is
     /// done.
     pub(super) fn discard_from(&mut self, mut at_ns: u64, first_page: u32, pages: u32) -> u64 {

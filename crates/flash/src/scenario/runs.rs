@@ -197,15 +197,8 @@ impl Runs {
     }
 }
 
-/// When all submitted work is done and the drives are idle.
-fn all_idle_ns(host_io: &HostIo) -> u64 {
-    let members = host_io.drives.members().iter();
-    let idle = members.map(|drive| drive.clock().idle_ns()).max();
-    idle.unwrap_or(0).max(host_io.queue.drained_ns())
-}
-
 fn trim(filesystem: &mut Filesystem, host_io: &mut HostIo) {
-    let at_ns = all_idle_ns(host_io);
+    let at_ns = host_io.idle_ns();
     let mut trim_io = TrimIo { host_io, at_ns };
     filesystem.trim(&mut trim_io);
     let done_ns = trim_io.at_ns;
@@ -234,7 +227,7 @@ impl SingleRun<'_> {
             host_io,
             written,
         } = self;
-        let begin_ns = all_idle_ns(host_io);
+        let begin_ns = host_io.idle_ns();
         host_io.queue.pause_until(begin_ns);
         host_io.drives.device().recorder_mut().restart();
         let before = host_io.drives.counters();
@@ -261,7 +254,7 @@ impl SingleRun<'_> {
                 next_report = done + 4096;
             }
         }
-        let end_ns = all_idle_ns(host_io);
+        let end_ns = host_io.idle_ns();
         for file in files {
             filesystem.delete(file, host_io)?;
         }

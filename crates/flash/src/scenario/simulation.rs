@@ -187,9 +187,7 @@ impl Simulation<'_> {
             }
         }
         // The days begin when the drives are idle.
-        let members = self.host_io.drives.members().iter();
-        let idle = members.map(|drive| drive.clock().idle_ns()).max();
-        self.arrival_ns = idle.unwrap_or(0).max(self.host_io.queue.drained_ns());
+        self.arrival_ns = self.host_io.idle_ns();
         Ok(())
     }
 

@@ -111,41 +111,25 @@ impl Plan {
     /// Removes the next operation, or the next chunk of it.
     pub(super) fn pop(&mut self) -> Option<Operation> {
         let chunk = self.chunk_pages;
-        match self.queue.front_mut()? {
-            Operation::Append { file, pages } if *pages > chunk => {
+        let rest = self.queue.front_mut()?;
+        let mut first = *rest;
+        match (&mut first, rest) {
+            (Operation::Append { pages: now, .. }, Operation::Append { pages, .. })
+                if *pages > chunk =>
+            {
+                *now = chunk;
                 *pages -= chunk;
-                Some(Operation::Append {
-                    file: *file,
-                    pages: chunk,
-                })
             }
-            Operation::Overwrite {
-                file,
-                offset,
-                pages,
-            }
-            | Operation::Read {
-                file,
-                offset,
-                pages,
-            } if *pages > chunk => {
-                let (file, start) = (*file, *offset);
+            (
+                Operation::Overwrite { pages: now, .. } | Operation::Read { pages: now, .. },
+                Operation::Overwrite { offset, pages, .. } | Operation::Read { offset, pages, .. },
+            ) if *pages > chunk => {
+                *now = chunk;
                 *pages -= chunk;
                 *offset += chunk;
-                Some(match self.queue.front()? {
-                    Operation::Read { .. } => Operation::Read {
-                        file,
-                        offset: start,
-                        pages: chunk,
-                    },
-                    _ => Operation::Overwrite {
-                        file,
-                        offset: start,
-                        pages: chunk,
-                    },
-                })
             }
-            _ => self.queue.pop_front(),
+            _ => return self.queue.pop_front(),
         }
+        Some(first)
     }
 }

@@ -75,7 +75,7 @@ impl Balancer<'_, '_> {
             }
             let verdict = self.round.can_allocate(copy, node, why);
             each(place, verdict, why);
-            if verdict.higher_than(best) {
+            if verdict > best {
                 best = verdict;
                 if best == Verdict::Yes {
                     target = Some(place);

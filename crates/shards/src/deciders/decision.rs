@@ -23,12 +23,6 @@ impl Verdict {
         self.min(other)
     }
 
-    /// Whether this verdict permits more than the other (`Decision.Type.higherThan`).
-    #[must_use]
-    pub(crate) fn higher_than(self, other: Verdict) -> bool {
-        self > other
-    }
-
     /// The name used in the server's responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -164,8 +158,7 @@ mod tests {
         use Verdict::{No, Throttle, Yes};
         assert_eq!(Yes.and(Throttle).and(Yes), Throttle);
         assert_eq!(Yes.and(Throttle).and(No).and(Yes), No);
-        assert!(Throttle.higher_than(No) && Yes.higher_than(Throttle));
-        assert!(!No.higher_than(No) && !Throttle.higher_than(Throttle));
+        assert!(Throttle > No && Yes > Throttle);
     }
 
     #[test]

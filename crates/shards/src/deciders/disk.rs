@@ -27,7 +27,7 @@ fn irrelevant_to(round: &Allocation<'_>, copy: &ShardCopy, known: bool) -> Optio
 fn irrelevant(round: &Allocation<'_>, known: bool) -> Option<&'static str> {
     if !round.cluster.settings.disk_threshold_enabled {
         Some("cluster setting [cluster.routing.allocation.disk.threshold_enabled=false]")
-    } else if round.deciders.rules.spares_single_node && round.cluster.data_node_count() <= 1 {
+    } else if round.deciders.rules.spares_single_node && round.cluster.data_nodes.len() <= 1 {
         Some("there is one data node only")
     } else if round.cluster.info.is_none() {
         Some("nothing is known about disks")

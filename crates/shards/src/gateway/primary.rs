@@ -26,20 +26,13 @@ pub(super) fn place(allocation: &Allocation<'_>, stores: &Stores, copy: &ShardCo
             Placement::No(AllocationStatus::NoValidShardCopy)
         };
     }
-    let verdicts = ask(allocation, copy, &candidates, false);
-    let (place, throttled) = match verdicts {
-        CandidateVerdicts {
-            yes: Some(place), ..
-        } => (Some(place), false),
-        CandidateVerdicts {
-            throttled: 0, no, ..
-        } if no > 0 => {
-            let forced = ask(allocation, copy, &candidates, true);
-            (forced.yes, forced.throttled > 0)
-        }
-        CandidateVerdicts { .. } => (None, true),
-    };
-    if let Some((node, existing)) = place {
+    let mut verdicts = ask(allocation, copy, &candidates, false);
+    let mut throttled = true;
+    if verdicts.yes.is_none() && verdicts.throttled == 0 && verdicts.no > 0 {
+        verdicts = ask(allocation, copy, &candidates, true);
+        throttled = verdicts.throttled > 0;
+    }
+    if let Some((node, existing)) = verdicts.yes {
         Placement::Yes(node, Some(existing))
     } else if throttled {
         Placement::No(AllocationStatus::DecidersThrottled)

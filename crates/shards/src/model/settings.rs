@@ -122,21 +122,20 @@ impl Watermark {
     /// # Errors
     /// If the text is neither a share between 0 and 100 % nor a size with a unit
     pub fn parse(raw: &str) -> Result<Self, WatermarkError> {
-        let error = || WatermarkError(raw.to_owned());
         if let Some(percent) = ratio(raw) {
-            return Ok(Self {
-                raw: raw.to_owned(),
-                free_percent: 100.0 - percent,
-                free_bytes: 0,
-                max_headroom_bytes: None,
-            });
+            return Ok(Self::of(raw.to_owned(), 100.0 - percent, 0));
         }
-        Ok(Self {
-            raw: raw.to_owned(),
-            free_percent: 0.0,
-            free_bytes: size_bytes(raw).ok_or_else(error)?,
+        let bytes = size_bytes(raw).ok_or_else(|| WatermarkError(raw.to_owned()))?;
+        Ok(Self::of(raw.to_owned(), 0.0, bytes))
+    }
+
+    fn of(raw: String, free_percent: f64, free_bytes: i64) -> Self {
+        Self {
+            raw,
+            free_percent,
+            free_bytes,
             max_headroom_bytes: None,
-        })
+        }
     }
 
     /// Free bytes below which the watermark of a disk of this size is crossed, as servers from 8.4 on compute
@@ -304,12 +303,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let share = |used: u32| Watermark {
-            raw: format!("{used}%"),
-            free_percent: 100.0 - f64::from(used),
-            free_bytes: 0,
-            max_headroom_bytes: None,
-        };
+        let share = |used: u32| Watermark::of(format!("{used}%"), 100.0 - f64::from(used), 0);
         Self {
             allocation_enable: AllocationEnable::All,
             rebalance_enable: RebalanceEnable::All,

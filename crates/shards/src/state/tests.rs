@@ -106,7 +106,7 @@ fn a_small_state() {
     );
     let b = cluster.node(node(cluster, "b"));
     assert_eq!(b.attribute("rack"), Some("r2"));
-    assert_eq!(cluster.data_node_count(), 3);
+    assert_eq!(cluster.data_nodes.len(), 3);
     let index = cluster.index(cluster.index_by_name("logs").unwrap());
     assert_eq!(
         (index.shards, index.replicas, index.state),
@@ -439,7 +439,7 @@ fn nodes_disks_and_sizes() {
     assert_eq!(cluster.node(a).host, "es1");
     assert_eq!(cluster.node(a).host_address, "10.0.0.1");
     assert_eq!(cluster.node(a).version, Version::release(7, 4, 2));
-    assert_eq!(cluster.data_node_count(), 2);
+    assert_eq!(cluster.data_nodes.len(), 2);
     let info = cluster.info.as_ref().unwrap();
     let of = |usage: &crate::model::DiskUsage| {
         (
