@@ -248,13 +248,12 @@ impl CostEstimate {
                 .map(|profile| question.index(profile).primaries)
                 .or(question.primaries),
             replicas: question.replicas,
-            extrapolated: asked.map_or_else(
+            extrapolated: reroute.map_or_else(
                 || {
-                    PROFILES
-                        .iter()
-                        .all(|profile| is_extrapolated(profile, &shape))
+                    let mut profiles = PROFILES.iter();
+                    profiles.all(|other| predict(other, Step::Reroute, &shape).extrapolated)
                 },
-                |profile| is_extrapolated(profile, &shape),
+                |reroute| reroute.extrapolated,
             ),
             reroute: reroute.map(|reroute| RerouteTime {
                 ms: reroute.ms,
@@ -305,10 +304,6 @@ impl CostEstimate {
         }
         warnings
     }
-}
-
-fn is_extrapolated(profile: &Profile, shape: &Shape) -> bool {
-    predict(profile, Step::Reroute, shape).extrapolated
 }
 
 impl OperationRow {

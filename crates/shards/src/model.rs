@@ -14,11 +14,11 @@ mod version;
 pub use ids::{IndexIndex, NodeIndex, ShardId};
 pub use info::{ClusterInfo, DiskUsage, NumberMap, PathIndex, PathKey};
 pub use roles::Roles;
-pub(crate) use settings::size_bytes;
 pub use settings::{
     AllocationEnable, AllowRebalance, Filters, IndexSettings, RebalanceEnable, Settings, Watermark,
     WatermarkError, WatermarkOrderError,
 };
+pub(crate) use settings::{comma_separated, size_bytes};
 pub use shutdown::{Shutdown, ShutdownKind};
 pub use table::{IndexTable, RoutingTable};
 pub use version::{Balancing, Product, Version};

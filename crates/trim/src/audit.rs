@@ -3,6 +3,7 @@
 
 use crate::layers::LayerCount;
 use crate::request::Request;
+use crate::state::boot_id;
 use crate::summary::PassSummary;
 use facts::host::TrimPasses;
 use jiff::Timestamp;
@@ -58,12 +59,6 @@ pub fn entry(summary: &PassSummary, request: &Request, tool_version: &str) -> Va
         "boot_id": boot_id(),
         "written_bytes": written_bytes(&summary.layers),
     })
-}
-
-/// Identifies the boot since which the kernel's counters count.
-pub fn boot_id() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(text.trim().to_owned())
 }
 
 /// Bytes that each drive was written since boot: what is written later is known to be written since this pass.

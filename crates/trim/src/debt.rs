@@ -3,6 +3,7 @@
 use crate::audit::{self, Earlier};
 use crate::filesystem::Filesystem;
 use crate::forecast::last_trim;
+use crate::state::boot_id;
 use facts::host::{Host, Mount};
 use jiff::Timestamp;
 use linux::counters::parse_diskstats;
@@ -41,7 +42,7 @@ pub fn written(host: &Host, mount: &Mount, earlier: Option<&Earlier>) -> Option<
     let since_boot: u64 = now.values().map(|drive| drive.written_bytes).sum();
     if let Some(earlier) = earlier
         && earlier.boot_id.is_some()
-        && earlier.boot_id == audit::boot_id()
+        && earlier.boot_id == boot_id()
     {
         let since = drives.iter().map(|drive| {
             let before = earlier.written_bytes.get(drive)?;

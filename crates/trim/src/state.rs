@@ -315,10 +315,8 @@ impl State {
 
     fn find_holder(&self, key: &str) -> Result<Option<Holder>, StateError> {
         let name = self.lock_name(key)?;
-        let run = match Directory::open(&self.run_dir) {
-            Ok(run) => run,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io_error(&self.run_dir)(error)),
+        let Some(run) = open_existing(&self.run_dir)? else {
+            return Ok(None);
         };
         lock::holder(&run, &name).map_err(io_error(&run.join(&name)))
     }
@@ -329,10 +327,8 @@ impl State {
     /// If there is one that cannot be read.
     pub fn checkpoint(&self, key: &str) -> Result<Option<Checkpoint>, StateError> {
         let name = self.checkpoint_name(key)?;
-        let state = match Directory::open(&self.state_dir) {
-            Ok(state) => state,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io_error(&self.state_dir)(error)),
+        let Some(state) = open_existing(&self.state_dir)? else {
+            return Ok(None);
         };
         read_checkpoint(&state, &name)
     }
@@ -516,6 +512,14 @@ impl State {
             path: self.state_dir.clone(),
             message: format!("{key:?} is no name of a filesystem, expected a uuid"),
         })
+    }
+}
+
+/// Opens a directory; `None` if there is none.
+fn open_existing(path: &Path) -> Result<Option<Directory>, StateError> {
+    match Directory::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some).map_err(io_error(path)),
     }
 }
 

@@ -17,39 +17,31 @@ pub struct TrimSchedule {
 
 impl TrimSchedule {
     /// Sundays at 6, like Debian's cron.weekly.
-    pub const WEEKLY: Self = Self {
-        trims: Trims::Periodic(Schedule::WEEKLY),
-        reach: Reach::Executed,
-    };
+    pub const WEEKLY: Self = Self::of(Trims::Periodic(Schedule::WEEKLY));
     /// Every day at 6.
-    pub const DAILY: Self = Self {
-        trims: Trims::Periodic(Schedule {
-            every_days: 1,
-            first_day: 0,
-            ..Schedule::WEEKLY
-        }),
-        reach: Reach::Executed,
-    };
+    pub const DAILY: Self = Self::of(Trims::Periodic(Schedule {
+        every_days: 1,
+        first_day: 0,
+        ..Schedule::WEEKLY
+    }));
     /// On each delete.
-    pub const ONLINE: Self = Self {
-        trims: Trims::Online,
-        reach: Reach::Executed,
-    };
+    pub const ONLINE: Self = Self::of(Trims::Online);
     /// Never.
-    pub const NEVER: Self = Self {
-        trims: Trims::Never,
-        reach: Reach::Executed,
-    };
+    pub const NEVER: Self = Self::of(Trims::Never);
+
+    const fn of(trims: Trims) -> Self {
+        Self {
+            trims,
+            reach: Reach::Executed,
+        }
+    }
 
     /// Every `days` days.
     pub fn every(days: u32) -> Self {
-        Self {
-            trims: Trims::Periodic(Schedule {
-                every_days: days,
-                ..Schedule::WEEKLY
-            }),
-            reach: Reach::Executed,
-        }
+        Self::of(Trims::Periodic(Schedule {
+            every_days: days,
+            ..Schedule::WEEKLY
+        }))
     }
 
     /// The same schedule, with discards that never reach the drive.
@@ -134,10 +126,7 @@ impl FromStr for TrimSchedule {
             schedule.every_days = 7;
             schedule.first_day = u32::try_from(index).map_err(|_| expected())?;
         }
-        Ok(Self {
-            trims: Trims::Periodic(schedule),
-            reach: Reach::Executed,
-        })
+        Ok(Self::of(Trims::Periodic(schedule)))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::gateway::Stores;
 use crate::model::{Cluster, NodeIndex};
 use crate::nodes::{RoutingError, RoutingNodes};
 use crate::service::Allocation;
-use crate::what_if::{self, Course};
+use crate::what_if;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -81,7 +81,14 @@ impl DesiredExplanation {
             || DesiredBalance::of_placement(cluster),
             DesiredBalance::clone,
         );
-        let course = run(&mut rest, &begin, now_nanos)?;
+        let course = what_if::run(
+            &mut rest,
+            Some(&begin),
+            &mut Stores::of(cluster),
+            now_nanos,
+            ROUNDS_MAX,
+            &mut |_| (),
+        )?;
         let counted = |list: &[ShardCopy]| list.len() as u64;
         let (moving, then_moving) = (arriving(&elsewhere, desired), arriving(&then, desired));
         let waiting: Vec<ShardCopy> = then.into_iter().filter(ShardCopy::is_started).collect();
@@ -110,23 +117,6 @@ fn arriving(elsewhere: &[ShardCopy], desired: &DesiredBalance) -> u64 {
         wanted.is_some_and(|wanted| target.is_some_and(|node| wanted.nodes.contains(&node)))
     };
     elsewhere.iter().filter(arrives).count() as u64
-}
-
-fn run(
-    cluster: &mut Cluster,
-    desired: &DesiredBalance,
-    now_nanos: i64,
-) -> Result<Course, RoutingError> {
-    let mut stores = Stores::of(cluster);
-    let watch = &mut |_: &Course| ();
-    what_if::run(
-        cluster,
-        Some(desired),
-        &mut stores,
-        now_nanos,
-        ROUNDS_MAX,
-        watch,
-    )
 }
 
 /// Number of copies on nodes, and those whose node is not one where they are wanted.

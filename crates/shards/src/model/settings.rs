@@ -53,12 +53,7 @@ impl Filters {
     /// Adds a filter in the form used in settings, with comma-separated values. A filter without a value
     /// is ignored (`buildFromKeyValue`).
     pub fn add(&mut self, attribute: &str, values: &str) {
-        let values: Vec<String> = values
-            .split(',')
-            .map(str::trim)
-            .filter(|value| !value.is_empty())
-            .map(str::to_owned)
-            .collect();
+        let values = comma_separated(values);
         if !values.is_empty() {
             self.0.push((attribute.to_owned(), values));
         }
@@ -197,6 +192,15 @@ pub enum WatermarkOrderError {
         /// All three, as originally written.
         found: String,
     },
+}
+
+/// The parts of a list in a setting; empty ones do not count.
+pub(crate) fn comma_separated(text: &str) -> Vec<String> {
+    let parts = text.split(',').map(str::trim);
+    parts
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// `RatioValue.parseRatioValue`: "85%" or "0.85", as a percentage.

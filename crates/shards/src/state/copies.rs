@@ -118,20 +118,13 @@ impl RawCopy<'_> {
             "RELOCATING" => CopyState::Relocating,
             other => return Err(format!("a copy of {} is {:?}", name(raw), shown(other))),
         };
-        let recovery = match self.recovery_source {
-            None => None,
-            Some(source) => Some(
-                recovery(&source, raw)
-                    .map_err(|found| format!("a copy of {} recovers from {found:?}", name(raw)))?,
-            ),
-        };
-        let unassigned = match &self.unassigned_info {
-            None => None,
-            Some(info) => {
-                let read = unassigned(info, raw);
-                Some(read.map_err(|found| format!("a copy of {}: {found}", name(raw)))?)
-            }
-        };
+        let source = self.recovery_source.as_ref();
+        let recovery = source.map(|source| recovery(source, raw)).transpose();
+        let recovery =
+            recovery.map_err(|found| format!("a copy of {} recovers from {found:?}", name(raw)))?;
+        let info = self.unassigned_info.as_ref();
+        let unassigned = info.map(|info| unassigned(info, raw)).transpose();
+        let unassigned = unassigned.map_err(|found| format!("a copy of {}: {found}", name(raw)))?;
         let expected_bytes = self.expected_shard_size_in_bytes.unwrap_or(UNKNOWN_SIZE);
         if !(UNKNOWN_SIZE..=SHARD_BYTES_MAX).contains(&expected_bytes) {
             return Err(format!(

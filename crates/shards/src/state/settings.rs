@@ -5,7 +5,7 @@ use super::error::{SettingError, StateError};
 use super::json::{self, Fields, Flatten, Sink, Source, once, skip};
 use crate::model::{
     AllocationEnable, AllowRebalance, IndexSettings, RebalanceEnable, Settings, Watermark,
-    size_bytes,
+    comma_separated, size_bytes,
 };
 use serde::de::MapAccess;
 use std::collections::BTreeMap;
@@ -230,7 +230,7 @@ fn apply(settings: &mut Settings, name: &str, value: &str) -> Result<bool, Setti
         }
         "allocation.same_shard.host" => settings.same_shard_host = boolean()?,
         "allocation.total_shards_per_node" => settings.total_shards_per_node = integer()?,
-        "allocation.awareness.attributes" => settings.awareness_attributes = list(value),
+        "allocation.awareness.attributes" => settings.awareness_attributes = comma_separated(value),
         "allocation.disk.threshold_enabled" => settings.disk_threshold_enabled = boolean()?,
         "allocation.disk.watermark.low" => settings.watermark_low = watermark()?,
         "allocation.disk.watermark.high" => settings.watermark_high = watermark()?,
@@ -265,7 +265,7 @@ fn groups(settings: &mut Settings, name: &str, value: &str) -> bool {
         .and_then(|rest| rest.strip_suffix(".values"))
     {
         let forced = &mut settings.awareness_forced;
-        forced.push((attribute.to_owned(), list(value)));
+        forced.push((attribute.to_owned(), comma_separated(value)));
         return true;
     }
     let group = [
@@ -461,14 +461,6 @@ fn boolean(name: &str, value: &str) -> Result<bool, SettingError> {
         "false" => Ok(false),
         _ => Err(error(name, value, "true or false")),
     }
-}
-
-fn list(value: &str) -> Vec<String> {
-    let parts = value.split(',').map(str::trim);
-    parts
-        .filter(|part| !part.is_empty())
-        .map(str::to_owned)
-        .collect()
 }
 
 /// Data tiers by preference (`DataTier.parseTierList`).

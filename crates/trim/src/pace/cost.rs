@@ -119,8 +119,14 @@ impl Cost {
         if self.steps == 0 {
             return None;
         }
-        let only_extents = self.et / self.ee.max(f64::MIN_POSITIVE);
-        let only_bytes = self.bt / self.bb.max(f64::MIN_POSITIVE);
+        let only_extents = Fitted {
+            extent_s: self.et / self.ee.max(f64::MIN_POSITIVE),
+            mib_s: 0.0,
+        };
+        let only_bytes = Fitted {
+            extent_s: 0.0,
+            mib_s: self.bt / self.bb.max(f64::MIN_POSITIVE),
+        };
         // Add a small ridge (0.01 %) to both: if all steps are alike, extents and bytes cannot be
         // separated and each gets half of the cost.
         let (ee, bb) = (self.ee * 1.0001, self.bb * 1.0001);
@@ -133,27 +139,15 @@ impl Cost {
             }
             // The best fit lies on the boundary where the negative coefficient is 0.
             return Some(if extent_s < 0.0 && self.bb > 0.0 {
-                Fitted {
-                    extent_s: 0.0,
-                    mib_s: only_bytes,
-                }
+                only_bytes
             } else {
-                Fitted {
-                    extent_s: only_extents,
-                    mib_s: 0.0,
-                }
+                only_extents
             });
         }
         Some(if self.ee > 0.0 {
-            Fitted {
-                extent_s: only_extents,
-                mib_s: 0.0,
-            }
+            only_extents
         } else {
-            Fitted {
-                extent_s: 0.0,
-                mib_s: only_bytes,
-            }
+            only_bytes
         })
     }
 

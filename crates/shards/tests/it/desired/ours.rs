@@ -91,6 +91,15 @@ fn source(name: &str) -> RecoverySource {
     }
 }
 
+fn state(name: &str) -> CopyState {
+    match name {
+        "UNASSIGNED" => CopyState::Unassigned,
+        "INITIALIZING" => CopyState::Initializing,
+        "STARTED" => CopyState::Started,
+        _ => CopyState::Relocating,
+    }
+}
+
 impl Ours {
     pub fn new(version: Version) -> Self {
         Self {
@@ -127,12 +136,7 @@ impl Ours {
             unassigned: info,
             expected_bytes: copy.expected,
             failed_relocations: copy.failed_moves,
-            state: match copy.state.as_str() {
-                "UNASSIGNED" => CopyState::Unassigned,
-                "INITIALIZING" => CopyState::Initializing,
-                "STARTED" => CopyState::Started,
-                _ => CopyState::Relocating,
-            },
+            state: state(&copy.state),
             primary: copy.primary,
         }
     }
@@ -428,15 +432,10 @@ impl Ours {
                         status(copy.status.as_deref().expect("with a reason")),
                     )
                 });
-                let state = match copy.state.as_str() {
-                    "UNASSIGNED" => CopyState::Unassigned,
-                    "INITIALIZING" => CopyState::Initializing,
-                    "STARTED" => CopyState::Started,
-                    _ => CopyState::Relocating,
-                };
                 format!(
-                    "{index}[{shard}] {} {state:?} {} {} {} {info:?}",
+                    "{index}[{shard}] {} {:?} {} {} {} {info:?}",
                     copy.primary,
+                    state(&copy.state),
                     copy.node.as_deref().unwrap_or("-"),
                     copy.to.as_deref().unwrap_or("-"),
                     copy.expected,
