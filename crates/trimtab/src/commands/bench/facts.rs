@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use trim::audit::{Earlier, boot_id};
+use trim::audit::Earlier;
 use trim::debt::last_pass;
+use trim::state::boot_id;
 
 /// Where the bundle has what is no file of the host.
 const BUNDLE_PATH: &str = "trimtab/bench.json";
