@@ -105,7 +105,7 @@ fn tally(
     let mut rng = Rng::new(1);
     let mut seen: HashSet<Vec<(String, u32, String)>> = HashSet::new();
     let (mut moved, mut rounds, mut left) = (0, 0, 0);
-    loop {
+    let (arrived, end) = loop {
         let answer = step(&Step::Reroute);
         let mut moving: Vec<_> = answer
             .copies()
@@ -115,12 +115,7 @@ fn tally(
         let arrived = answer.copies().filter(|copy| copy.node == new).count();
         moved += moving.len() - left;
         if moving.is_empty() {
-            return Tally {
-                moved,
-                rounds,
-                arrived,
-                end: End::Rest,
-            };
+            break (arrived, End::Rest);
         }
         rounds += 1;
         moving.sort();
@@ -136,22 +131,18 @@ fn tally(
             let arrived = placed.iter().filter(|(_, _, node)| node == new).count();
             // With all ended, the next round depends on the assignment alone.
             if percent == 100 && !seen.insert(placed) {
-                return Tally {
-                    moved,
-                    rounds,
-                    arrived,
-                    end: End::Circle,
-                };
+                break (arrived, End::Circle);
             }
         }
         if rounds > watched {
-            return Tally {
-                moved,
-                rounds,
-                arrived,
-                end: End::Watched,
-            };
+            break (arrived, End::Watched);
         }
+    };
+    Tally {
+        moved,
+        rounds,
+        arrived,
+        end,
     }
 }
 
