@@ -165,6 +165,12 @@ fn drives() -> impl Strategy<Value = ((Settings, PowerOn), Vec<Request>)> {
     })
 }
 
+/// Which pages a drive holds before any request.
+fn held_at_first<M: Medium>(drive: &Ftl<M>, power_on: PowerOn) -> Vec<bool> {
+    let pages: usize = drive.geometry().logical_pages.try_into().unwrap();
+    vec![power_on != PowerOn::Empty; pages]
+}
+
 /// Submits a request, applies it to `held` (which pages the drive should hold), and returns how
 /// many pages it should have unmapped.
 fn submit<M: Medium>(drive: &mut Ftl<M>, held: &mut [bool], request: &Request) -> u64 {
@@ -212,8 +218,7 @@ proptest! {
         let mut drive = Ftl::new(settings, power_on, Executed::default()).unwrap();
         drive.check().unwrap();
         prop_assert_eq!(drive.counters(), Counters::default());
-        let full = power_on != PowerOn::Empty;
-        let mut held = vec![full; drive.geometry().logical_pages.try_into().unwrap()];
+        let mut held = held_at_first(&drive, power_on);
         let mut trimmed = 0;
         for request in &requests {
             trimmed += submit(&mut drive, &mut held, request);
@@ -250,10 +255,7 @@ proptest! {
     fn the_same_seed_gives_the_same_digest(((settings, power_on), requests) in drives()) {
         let run = || {
             let mut drive = Ftl::new(settings, power_on, Timeless).unwrap();
-            let mut held = vec![true; drive.geometry().logical_pages.try_into().unwrap()];
-            if power_on == PowerOn::Empty {
-                held.fill(false);
-            }
+            let mut held = held_at_first(&drive, power_on);
             for request in &requests {
                 submit(&mut drive, &mut held, request);
             }
@@ -307,11 +309,7 @@ proptest! {
     ) {
         let settings = Settings { collection: Collection::Greedy, ..settings };
         let mut drive = Ftl::new(settings, power_on, Timeless).unwrap();
-        let logical: usize = drive.geometry().logical_pages.try_into().unwrap();
-        let mut held = vec![true; logical];
-        if power_on == PowerOn::Empty {
-            held.fill(false);
-        }
+        let mut held = held_at_first(&drive, power_on);
         for request in &requests {
             submit(&mut drive, &mut held, request);
         }
@@ -322,7 +320,7 @@ proptest! {
                 .map(|block| u64::from(block.valid))
                 .min();
             let before = drive.counters();
-            drive.write(&[u32::try_from(page.index(logical)).unwrap()]);
+            drive.write(&[u32::try_from(page.index(held.len())).unwrap()]);
             let after = drive.counters();
             if after.erased_blocks == before.erased_blocks + 1 {
                 prop_assert_eq!(Some(after.moved_pages - before.moved_pages), best);

@@ -51,6 +51,16 @@ pub(crate) fn clusters() -> impl Strategy<Value = Builder> {
     })
 }
 
+/// Lets every node hold anything, as far as disks, awareness and limits of shards go.
+pub(crate) fn make_room(builder: &mut Builder) {
+    builder.disks(&[Some(500); 6]);
+    builder.cluster.settings.awareness_attributes.clear();
+    builder.cluster.settings.total_shards_per_node = -1;
+    for index in &mut builder.cluster.indices {
+        index.settings.total_shards_per_node = -1;
+    }
+}
+
 fn put(builder: &mut Builder, index: IndexIndex, shard: u32, (one, other, kind): (u32, u32, u8)) {
     let third = (0..6).find(|at| *at != one && *at != other).unwrap();
     let other = if one == other { third } else { other };
@@ -243,12 +253,7 @@ proptest! {
         let mut builder = builder;
         if room {
             // Otherwise hardly any cluster would pass the proof.
-            builder.disks(&[Some(500); 6]);
-            builder.cluster.settings.awareness_attributes.clear();
-            builder.cluster.settings.total_shards_per_node = -1;
-            for index in &mut builder.cluster.indices {
-                index.settings.total_shards_per_node = -1;
-            }
+            make_room(&mut builder);
         }
         builder.ask(|round| {
             if !round.all_can_remain() {

@@ -277,10 +277,7 @@ fn space_skipped_by_xfs_is_reported() {
 fn a_walk_that_does_not_advance_ends() {
     let mut trial = Trial::new(World::new());
     trial.stuck = true;
-    let (outcome, _) = trial.run();
-    let Ended::Failed { reason, resumable } = outcome.ended else {
-        panic!("{:?}", outcome.ended)
-    };
+    let (reason, resumable) = trial.fail();
     assert!(reason.contains("lead nowhere"), "{reason}");
     assert!(!resumable);
     assert_eq!(trial.world.calls.borrow().len(), 1);
@@ -303,10 +300,7 @@ fn removed_drive_is_named() {
         world.gone.set(call == 3);
         None
     });
-    let (outcome, _) = trial.run();
-    let Ended::Failed { reason, resumable } = outcome.ended else {
-        panic!("{:?}", outcome.ended)
-    };
+    let (reason, resumable) = trial.fail();
     assert!(reason.contains("nvme0n1 is gone"), "{reason}");
     assert!(resumable);
 }
@@ -323,10 +317,7 @@ fn another_filesystem_on_the_mount_point_ends_it() {
             })
         })
     });
-    let (outcome, _) = trial.run();
-    let Ended::Failed { reason, .. } = outcome.ended else {
-        panic!("{:?}", outcome.ended)
-    };
+    let (reason, _) = trial.fail();
     assert!(reason.contains("ext4 2222"), "{reason}");
 }
 
@@ -341,10 +332,7 @@ fn a_state_directory_that_fails_ends_it() {
         }
         None
     });
-    let (outcome, _) = trial.run();
-    let Ended::Failed { reason, resumable } = outcome.ended else {
-        panic!("{:?}", outcome.ended)
-    };
+    let (reason, resumable) = trial.fail();
     assert!(reason.contains("checkpoint"), "{reason}");
     assert!(resumable);
 }
@@ -362,9 +350,7 @@ fn child_killed_by_a_signal_first_is_not_a_failure() {
     assert_eq!(trial.run().0.ended, Ended::Signal(15));
     let mut trial = Trial::new(World::new());
     trial.trouble = Box::new(|_, _| Some(TrimError::Died("killed by SIGKILL".to_owned())));
-    let Ended::Failed { reason, resumable } = trial.run().0.ended else {
-        panic!("somebody killed it");
-    };
+    let (reason, resumable) = trial.fail();
     assert!(reason.contains("SIGKILL") && resumable, "{reason}");
 }
 
@@ -436,9 +422,7 @@ fn a_damaged_filesystem_is_named_with_its_checker() {
             (call == 2)
                 .then(|| TrimError::Kernel(std::io::Error::from_raw_os_error(errno.raw_os_error())))
         });
-        let Ended::Failed { reason, resumable } = trial.run().0.ended else {
-            panic!("{errno}");
-        };
+        let (reason, resumable) = trial.fail();
         assert!(
             reason.contains("damaged") && reason.contains("xfs_repair"),
             "{reason}"

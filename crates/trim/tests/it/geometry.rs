@@ -4,6 +4,7 @@
 use crate::support::{Loop, Mounted, is_root, run};
 use std::path::Path;
 use std::time::Duration;
+use tempfile::TempDir;
 use trim::child::{Child, Trimmer};
 use trim::geometry::{self, GeometryError, Walk};
 use trim::stop::{Stop, StopRequest};
@@ -96,7 +97,7 @@ struct Rig {
     device: Loop,
     mounted: Mounted,
     target: Target,
-    _directory: tempfile::TempDir,
+    _directory: TempDir,
 }
 
 fn rig(fs_type: &str, size_bytes: u64) -> Rig {
@@ -111,17 +112,21 @@ fn rig(fs_type: &str, size_bytes: u64) -> Rig {
     if fs_type == "btrfs" {
         only_when_asked(&mounted);
     }
-    let path = device.device.clone().into();
-    let target = Target::identify(mount_point, fs_type, path).unwrap();
-    Rig {
-        device,
-        mounted,
-        target,
-        _directory: directory,
-    }
+    Rig::new(directory, device, mounted, fs_type)
 }
 
 impl Rig {
+    fn new(directory: TempDir, device: Loop, mounted: Mounted, fs_type: &str) -> Self {
+        let path = device.device.clone().into();
+        let target = Target::identify(mounted.mount_point.clone(), fs_type, path).unwrap();
+        Self {
+            device,
+            mounted,
+            target,
+            _directory: directory,
+        }
+    }
+
     fn trimmer(&self) -> Child {
         let command = vec![crate::support::helper().into(), "fitrim".into()];
         Child::new(command, self.target.clone(), Vec::new(), Stop::default())
@@ -266,14 +271,7 @@ fn ext4_with_small_blocks_and_with_large_clusters() {
         run("mke2fs", &[&base, options, &[&device.device]].concat());
         let mount_point = directory.path().join("mnt");
         let mounted = Mounted::mount(&device.device, &mount_point);
-        let path = device.device.clone().into();
-        let target = Target::identify(mount_point, "ext4", path).unwrap();
-        let rig = Rig {
-            device,
-            mounted,
-            target,
-            _directory: directory,
-        };
+        let rig = Rig::new(directory, device, mounted, "ext4");
         let survey = rig.walk(Cursor::default()).survey(BUDGET).unwrap();
         let passed = rig.trim(BUDGET, u64::MAX);
         eprintln!("{options:?}: {survey:?}\n{passed:?}");
@@ -299,14 +297,7 @@ fn btrfs_discards_unallocated_space_only_in_its_own_step() {
     let mounted = Mounted::make("btrfs", &device.device, &directory.path().join("mnt"));
     only_when_asked(&mounted);
     mounted.make_free_space(64 << 20);
-    let path = device.device.clone().into();
-    let target = Target::identify(mounted.mount_point.clone(), "btrfs", path).unwrap();
-    let rig = Rig {
-        device,
-        mounted,
-        target,
-        _directory: directory,
-    };
+    let rig = Rig::new(directory, device, mounted, "btrfs");
     let mut walk = rig.walk(Cursor::default());
     let unallocated = walk.survey(BUDGET).unwrap().unsplittable[0].bytes;
     assert!(unallocated > 500 * MIB);

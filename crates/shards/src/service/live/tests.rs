@@ -6,7 +6,7 @@ use crate::gateway::Stores;
 use crate::model::{Cluster, Index, IndexIndex, Node, NodeIndex};
 use crate::nodes::RoutingNodes;
 use crate::service::{self, CopyId};
-use crate::sums::tests::clusters;
+use crate::sums::tests::{clusters, make_room};
 
 /// What happens to the cluster.
 #[derive(Clone, Debug)]
@@ -193,12 +193,7 @@ proptest! {
         let mut builder = builder;
         if room {
             // Otherwise there would be little to prove.
-            builder.disks(&[Some(500); 6]);
-            builder.cluster.settings.awareness_attributes.clear();
-            builder.cluster.settings.total_shards_per_node = -1;
-            for index in &mut builder.cluster.indices {
-                index.settings.total_shards_per_node = -1;
-            }
+            make_room(&mut builder);
         }
         let mut both = Both::new(builder.build());
         both.agree();

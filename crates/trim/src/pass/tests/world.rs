@@ -411,6 +411,14 @@ impl Trial {
         (outcome, recorded.0)
     }
 
+    /// Runs a pass that fails; returns the reason, and whether a later call can resume.
+    pub(super) fn fail(&mut self) -> (String, bool) {
+        match self.run().0.ended {
+            Ended::Failed { reason, resumable } => (reason, resumable),
+            ended => panic!("{ended:?}"),
+        }
+    }
+
     /// Asserts that every piece of free space was trimmed once and in order.
     pub(super) fn assert_all_trimmed_once(&self) {
         let mut next = 0;
