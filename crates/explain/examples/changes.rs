@@ -8,7 +8,7 @@
 //! ```
 #![allow(clippy::cast_precision_loss)] // counts
 
-use explain::change::{ChangeOptions, ChangePoint, change_points};
+use explain::change::{ChangePoint, segments};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ fn hourly(values: &[f64]) -> Vec<ChangePoint> {
         .take(values.len())
         .map(|hour| hour * HOUR_US)
         .collect();
-    change_points(&times, values, &ChangeOptions::default())
+    segments(&times, values).changes
 }
 
 fn find(path: &str) -> ExitCode {

@@ -15,13 +15,13 @@ mod confirm;
 mod decide;
 mod grid;
 mod place;
-pub(crate) mod point;
+mod point;
 mod propose;
 mod robust;
 mod scaled;
-pub(crate) mod segments;
+mod segments;
 #[cfg(test)]
 mod tests;
 
-pub use point::{BreakKind, ChangeOptions, ChangePoint, Segment, Segments};
-pub use segments::{change_points, segments};
+pub use point::{BreakKind, ChangePoint, Segment, Segments};
+pub use segments::segments;

@@ -1,7 +1,7 @@
 //! Change points and segments.
 
 /// Microseconds per day.
-const DAY_US: f64 = 86_400e6;
+pub(super) const DAY_US: f64 = 86_400e6;
 
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,20 +10,6 @@ pub enum BreakKind {
     Level,
     /// The slope.
     Slope,
-}
-
-/// Options for change detection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChangeOptions {
-    /// A change with fewer samples after it is provisional; in series of more than 16,384 samples, with
-    /// fewer blocks. A possible bend must also be three times as old as its position is uncertain.
-    pub lag_samples: usize,
-}
-
-impl Default for ChangeOptions {
-    fn default() -> Self {
-        Self { lag_samples: 14 }
-    }
 }
 
 /// A change of level or slope.
@@ -77,7 +63,25 @@ pub struct Segments {
     pub changes: Vec<ChangePoint>,
     /// One more than there are changes; empty if there are no samples.
     pub segments: Vec<Segment>,
-    /// AR(1) coefficient of the residuals, from one sample or block to the next; 0 if there was nothing to
-    /// fit.
-    pub phi: f64,
+}
+
+impl Segments {
+    /// Returns the values minus the line of their segment.
+    pub(crate) fn without(&self, times_us: &[i64], values: &[f64]) -> Vec<f64> {
+        let mut level = values.to_vec();
+        for segment in &self.segments {
+            for i in segment.from..segment.to {
+                level[i] -= segment.at(times_us[i]);
+            }
+        }
+        level
+    }
+
+    /// Returns the only segment, if it has a slope.
+    pub(crate) fn trend(&self) -> Option<&Segment> {
+        match &self.segments[..] {
+            [only] => Some(only).filter(|only| only.slope_per_day != 0.0),
+            _ => None,
+        }
+    }
 }

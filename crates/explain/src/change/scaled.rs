@@ -1,12 +1,10 @@
 //! Normalised series: dimensionless and without spikes.
 
+use super::point::DAY_US;
 use super::robust;
 
 /// Minimum number of samples for change detection.
 const SAMPLES_MIN: usize = 16;
-
-/// Microseconds per day.
-const DAY_US: f64 = 86_400e6;
 
 /// A normalised series, dimensionless and without spikes.
 pub(super) struct Scaled {

@@ -4,10 +4,14 @@ use super::confirm;
 use super::decide::{self, Penalties, Stretch};
 use super::grid::{BLOCKS_MAX, Grid};
 use super::place::{self, SHORTEST};
-use super::point::{ChangeOptions, ChangePoint, Segment, Segments};
+use super::point::{ChangePoint, Segment, Segments};
 use super::propose;
 use super::robust;
 use super::scaled::Scaled;
+
+/// A change with fewer samples after it is provisional; in series of more than 16,384 samples, with fewer
+/// blocks.
+const LAG_SAMPLES: usize = 14;
 
 /// A change whose gain exceeds its cost by less than this is provisional; one more sample may remove it.
 const FIRM_NATS: f64 = 4.0;
@@ -19,20 +23,10 @@ const BEND_AGE: usize = 3;
 /// Values that change less often than once in this many blocks are considered noise-free.
 const STILL_BLOCKS: usize = 30;
 
-/// Returns the changes of a series. `times_us` are microseconds since the epoch in ascending order;
-/// `values` are finite and as many. See [`segments`].
-pub fn change_points(
-    times_us: &[i64],
-    values: &[f64],
-    options: &ChangeOptions,
-) -> Vec<ChangePoint> {
-    segments(times_us, values, options).changes
-}
-
-/// Splits a series into straight segments; arguments as in [`change_points`]. No change is reported if
-/// there are fewer than 16 samples, if all values are equal except for spikes, or for stretches of fewer
-/// than 6 samples.
-pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Segments {
+/// Splits a series into straight segments. `times_us` are microseconds since the epoch in ascending order;
+/// `values` are finite and as many. No change is reported if there are fewer than 16 samples, if all values
+/// are equal except for spikes, or for stretches of fewer than 6 samples.
+pub fn segments(times_us: &[i64], values: &[f64]) -> Segments {
     let len = times_us.len().min(values.len());
     let (times_us, values) = (&times_us[..len], &values[..len]);
     let Some(scaled) = Scaled::new(times_us, values) else {
@@ -80,8 +74,7 @@ pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Se
                 level_after: after.level,
                 slope_before_per_day: before.slope_per_day,
                 slope_after_per_day: after.slope_per_day,
-                provisional: (len - after.from) / per_block
-                    < options.lag_samples.max(BEND_AGE * width)
+                provisional: (len - after.from) / per_block < LAG_SAMPLES.max(BEND_AGE * width)
                     || gain_nats < FIRM_NATS,
                 gain_nats,
             }
@@ -90,7 +83,6 @@ pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Se
     Segments {
         changes: told,
         segments,
-        phi: cut.phi,
     }
 }
 
@@ -152,6 +144,5 @@ fn unchanged(times_us: &[i64], values: &[f64]) -> Segments {
             })
             .into_iter()
             .collect(),
-        phi: 0.0,
     }
 }

@@ -1,13 +1,11 @@
-use super::point::{BreakKind, ChangeOptions, ChangePoint};
-use super::segments::{change_points, segments};
+use super::{BreakKind, ChangePoint, segments};
+use crate::change::point::DAY_US;
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const HOUR_US: i64 = 3_600_000_000;
 const NIGHT_US: i64 = 24 * HOUR_US;
-/// Microseconds per day.
-const DAY_US: f64 = 86_400e6;
 
 struct Draw(Xoshiro256PlusPlus);
 
@@ -61,11 +59,7 @@ fn every(step_us: i64, len: usize) -> Vec<i64> {
 }
 
 fn found(values: &[f64]) -> Vec<ChangePoint> {
-    change_points(
-        &every(NIGHT_US, values.len()),
-        values,
-        &ChangeOptions::default(),
-    )
+    segments(&every(NIGHT_US, values.len()), values).changes
 }
 
 /// Returns in how many of `runs` series a change is found.
@@ -271,7 +265,7 @@ fn slopes_follow_time_not_index() {
             .iter()
             .map(|time| (time - times[0]) as f64 / DAY_US + draw.normal())
             .collect();
-        let segments = segments(&times, &values, &ChangeOptions::default());
+        let segments = segments(&times, &values);
         assert!(segments.changes.is_empty(), "seed {seed}: {segments:?}");
         assert!((segments.segments[0].slope_per_day - 1.0).abs() < 0.02);
     }
@@ -298,8 +292,8 @@ fn short_or_constant_series_have_no_changes() {
     let mut spiked = [3.5; 500];
     spiked[77] = 1e9;
     assert_eq!(found(&spiked), []);
-    assert_eq!(segments(&[], &[], &ChangeOptions::default()).segments, []);
-    let one = segments(&[5], &[2.0], &ChangeOptions::default());
+    assert_eq!(segments(&[], &[]).segments, []);
+    let one = segments(&[5], &[2.0]);
     assert!((one.segments[0].at(99) - 2.0).abs() < 1e-12);
 }
 
@@ -408,7 +402,7 @@ proptest! {
         let plain = found(&values);
         let other: Vec<f64> = values.iter().map(|value| (value + shift) * scale).collect();
         let times: Vec<i64> = (0..150).map(|index| start_us + index * step_us).collect();
-        let moved = change_points(&times, &other, &ChangeOptions::default());
+        let moved = segments(&times, &other).changes;
         prop_assert_eq!(plain.len(), moved.len());
         for (plain, moved) in plain.iter().zip(&moved) {
             prop_assert_eq!(plain.index, moved.index);
@@ -455,7 +449,7 @@ proptest! {
         if even {
             times = every(HOUR_US, values.len());
         }
-        let cut = segments(&times, &values, &ChangeOptions::default());
+        let cut = segments(&times, &values);
         let len = times.len().min(values.len());
         prop_assert_eq!(cut.segments.len(), if len == 0 { 0 } else { cut.changes.len() + 1 });
         let mut from = 0;

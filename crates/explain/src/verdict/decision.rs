@@ -8,8 +8,8 @@ use super::times_of_day;
 use crate::causes::attribution::Attribution;
 use crate::causes::likelihood::Cause;
 use crate::causes::matches::{IDLE_MAX, LAG_US, Reach, count_inside, matches};
+use crate::change::Segments;
 use crate::fit::found::{Findings, Found};
-use crate::fit::segmentation::Segmentation;
 use crate::model::form::Form;
 use crate::model::input::JobRuns;
 use crate::model::samples::{SampleTaken, Samples, Unusable};
@@ -213,7 +213,7 @@ pub(crate) struct Evidence<'a> {
 /// Decides what a series shows.
 pub(crate) fn decide(
     findings: &Findings,
-    segmentation: &Segmentation,
+    segmentation: &Segments,
     attributions: &[Attribution],
     evidence: &Evidence,
 ) -> Decision {

@@ -4,9 +4,8 @@
 use super::recurrence::Recurrence;
 use super::result::ChangeKind;
 use crate::calendar::offsets::moment;
-use crate::change::point::BreakKind;
+use crate::change::{BreakKind, Segments};
 use crate::fit::found::Found;
-use crate::fit::segmentation::Segmentation;
 use crate::model::input::JobRuns;
 use crate::model::samples::Samples;
 use crate::numbers::as_i64;
@@ -82,7 +81,7 @@ pub(crate) struct Trend {
 impl Lasting {
     /// Collects the lasting changes of a series, and the bounds of its main pattern.
     pub fn new(
-        segmentation: &Segmentation,
+        segmentation: &Segments,
         main: Option<(&Found, &Recurrence)>,
         samples: &Samples,
         jobs: &[JobRuns],

@@ -1,6 +1,6 @@
 use crate::simulate::{Noise, Null};
 use crate::testing::{DAY_US, HOUR_US, START_US, cron, in_zone, made, only};
-use explain::change::{ChangeOptions, segments};
+use explain::change::segments;
 use explain::verdict::{Kind, Level, Shape, Verdict};
 use facts::series::Series;
 use jiff::Timestamp;
@@ -129,7 +129,7 @@ fn random_walk_is_not_a_trend() {
                 let Series {
                     times_us, values, ..
                 } = null.simulate(seed).series;
-                let cut = segments(&times_us, &values, &ChangeOptions::default());
+                let cut = segments(&times_us, &values);
                 matches!(cut.segments[..], [only] if only.slope_per_day != 0.0)
             })
             .count();
