@@ -3,16 +3,14 @@
 use super::advice::would_change;
 use super::clocks::zone_name;
 use super::common::common;
-use super::decision::{
-    CauseFound, Decision, Evidence, ExplainedBy, JobMatch, Outcome, Recurs, decide,
-};
+use super::decision::{CauseFound, Decision, Evidence, Outcome, Recurs, decide};
 use super::discards::requests;
 use super::lasting::{Lasting, LastingChange};
-use super::phrases::{how_often, names, place};
+use super::phrases::place;
 use super::recurrence::Recurrence;
 use super::result::{
-    Analysis, Candidate, Change, ClockChoice, JobClass, Kind, Level, LocalTime, OtherClock,
-    OtherPattern, Phase, Requests, SeriesVerdict, Undecided, Verdict,
+    Analysis, Change, ClockChoice, JobClass, Kind, Level, LocalTime, OtherClock, OtherPattern,
+    Phase, Requests, SeriesVerdict, Undecided, Verdict,
 };
 use super::sentence::{SentenceContext, coincidence, sentence};
 use super::separation::Experiment;
@@ -166,7 +164,7 @@ fn verdict(
 ) -> Verdict {
     let recurs = decision.recurs();
     let recurrence = recurs.map(|recurs| &recurs.recurrence);
-    let experiment_of = |class: &JobMatch| {
+    let experiment_of = |class: &JobClass| {
         Experiment::new(&class.jobs, jobs, &options.zone, seconds(context.gap_us))
     };
     let experiment = recurs
@@ -209,9 +207,12 @@ fn verdict(
         events: recurrence.map_or(Vec::new(), |recurrence| recurrence.events.clone()),
         classes: classes
             .iter()
-            .map(|class| job_class(class, experiment_of(class)))
+            .map(|class| JobClass {
+                separate_by: experiment_of(class).map(|experiment| experiment.words()),
+                ..class.clone()
+            })
             .collect(),
-        candidates: candidates(decision),
+        candidates: decision.candidates.clone(),
         also: recurs.map_or(Vec::new(), |recurs| others(recurs, context)),
         changes: decision.lasting.as_ref().map_or(Vec::new(), changes),
         trend_per_day: (decision.lasting.as_ref())
@@ -267,34 +268,6 @@ fn clock(recurrence: &Recurrence, context: &SentenceContext) -> Option<ClockChoi
         is_decided: clocks.is_decided(),
         local: local.collect(),
     })
-}
-
-fn job_class(class: &JobMatch, experiment: Option<Experiment>) -> JobClass {
-    JobClass {
-        jobs: class.jobs.clone(),
-        role: class.role,
-        matched: class.matched,
-        missed: class.missed,
-        idle_runs: class.idle_runs,
-        lag_s: class.lag_s,
-        dated_by_start: class.dated_by_start,
-        score: class.score,
-        evidence: class.evidence.clone(),
-        separate_by: experiment.map(|experiment| experiment.words()),
-    }
-}
-
-fn candidates(decision: &Decision) -> Vec<Candidate> {
-    let named = decision.candidates.iter().map(|one| Candidate {
-        name: match &one.by {
-            ExplainedBy::Nothing => "nothing".to_owned(),
-            ExplainedBy::Unknown(rhythm) => format!("an unknown cause, {}", how_often(rhythm)),
-            ExplainedBy::Jobs(jobs) => names(jobs),
-        },
-        score: one.score,
-        gain_nats: one.gain_nats,
-    });
-    named.collect()
 }
 
 fn others(recurs: &Recurs, context: &SentenceContext) -> Vec<OtherPattern> {

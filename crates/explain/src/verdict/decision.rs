@@ -2,8 +2,9 @@
 
 use super::lasting::Lasting;
 use super::like_load::{LikeLoad, Waves, is_as_long_as_load, is_break, is_coarse, like_load};
-use super::recurrence::{Recurrence, Rhythm, Secondary, is_event};
-use super::result::{Cycle, Kind, Role};
+use super::phrases::{how_often, names};
+use super::recurrence::{Recurrence, Secondary, is_event};
+use super::result::{Candidate, Cycle, JobClass, Kind, Role};
 use super::times_of_day;
 use crate::causes::attribution::Attribution;
 use crate::causes::likelihood::Cause;
@@ -44,7 +45,7 @@ pub(crate) struct Decision {
     /// What was found.
     pub outcome: Outcome,
     /// All explanations, most likely first.
-    pub candidates: Vec<Explanation>,
+    pub candidates: Vec<Candidate>,
     /// Probability by chance, and the same extrapolated below what a bootstrap can resolve; `None` if
     /// nothing was searched.
     pub chance: Option<Chance>,
@@ -91,8 +92,8 @@ pub(crate) struct Recurs {
     pub recurrence: Recurrence,
     /// Its cause.
     pub cause: CauseFound,
-    /// Jobs that may be the cause, most likely first.
-    pub classes: Vec<JobMatch>,
+    /// Jobs that may be the cause, most likely first, without the experiment that would tell them apart.
+    pub classes: Vec<JobClass>,
     /// The kind of load that looks the same, if any.
     pub like_load: Option<LikeLoad>,
     /// Jobs that match only if timestamps mark the start of each sample's interval, if these are the most
@@ -125,51 +126,6 @@ pub(crate) enum CauseFound {
     NotTheJobs,
     /// Unknown; no job runs at the time.
     NoJobRuns,
-}
-
-/// An explanation of a pattern.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Explanation {
-    /// What explains it.
-    pub by: ExplainedBy,
-    /// Probability relative to all other explanations.
-    pub score: f64,
-    /// Log-likelihood minus the penalty for the fitted parameters, relative to no cause.
-    pub gain_nats: f64,
-}
-
-/// What explains a pattern.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum ExplainedBy {
-    /// Chance alone.
-    Nothing,
-    /// An unknown cause with a rhythm of its own.
-    Unknown(Rhythm),
-    /// Jobs.
-    Jobs(Vec<String>),
-}
-
-/// A class of jobs that may cause a pattern.
-#[derive(Debug, Clone)]
-pub(crate) struct JobMatch {
-    /// Their names.
-    pub jobs: Vec<String>,
-    /// Their effect.
-    pub role: Role,
-    /// Occurrences with a run of these jobs.
-    pub matched: usize,
-    /// Occurrences without such a run.
-    pub missed: usize,
-    /// Runs without an occurrence.
-    pub idle_runs: usize,
-    /// The longest time from a run to the gap after it, if any run preceded its gap.
-    pub lag_s: Option<f64>,
-    /// Whether its runs match only if timestamps mark the start of each sample's interval.
-    pub dated_by_start: bool,
-    /// Probability relative to all other explanations.
-    pub score: f64,
-    /// How the runs are known.
-    pub evidence: Vec<String>,
 }
 
 impl Decision {
@@ -313,7 +269,7 @@ fn recurs(
     // Reduced load improves values for hours too, possibly starting at the exact hour of a job if the
     // samples have no finer resolution.
     let is_less = is_coarse(evidence.samples) && found.pattern.size() < 0.0;
-    let heals = |class: &JobMatch| class.role == Role::Heals;
+    let heals = |class: &JobClass| class.role == Role::Heals;
     let is_less_load =
         main.is_explained && is_less && like_load.is_some() && classes.first().is_some_and(heals);
     let is_daily = is_event(recurrence.shape) && recurrence.rhythm.cycle == Cycle::Day;
@@ -345,7 +301,7 @@ fn recurs(
         .first()
         .filter(|class| class.dated_by_start)
         .map(|class| class.jobs.clone());
-    let (mut classes, others_then): (Vec<JobMatch>, Vec<JobMatch>) =
+    let (mut classes, others_then): (Vec<JobClass>, Vec<JobClass>) =
         classes.into_iter().partition(|class| {
             is_named || class.score >= SCORE_FITS && class.matched >= class.missed.max(1)
         });
@@ -408,7 +364,7 @@ fn likeliest_jobs(attribution: &Attribution, evidence: &Evidence) -> Vec<String>
 
 /// Returns the classes that start at nearly every occurrence although something else explains the values better, the one
 /// that does so most often first; not those that start nearly anywhere.
-fn nearly_always(weighed: &[JobMatch], main: &Attribution, evidence: &Evidence) -> Vec<JobMatch> {
+fn nearly_always(weighed: &[JobClass], main: &Attribution, evidence: &Evidence) -> Vec<JobClass> {
     let samples = evidence.samples;
     let span_us = samples.times_us[samples.times_us.len() - 1] - samples.times_us[0];
     let widest_us = main.gaps.iter().map(|gap| gap.1 - gap.0).max().unwrap_or(0);
@@ -424,7 +380,7 @@ fn nearly_always(weighed: &[JobMatch], main: &Attribution, evidence: &Evidence) 
         }
         let jobs = members(class, evidence.jobs);
         let known = weighed.iter().find(|one| one.jobs == jobs);
-        Some(JobMatch {
+        Some(JobClass {
             role: known.map_or(Role::Unknown, |known| known.role),
             matched: runs.matched,
             missed: runs.missed,
@@ -433,10 +389,11 @@ fn nearly_always(weighed: &[JobMatch], main: &Attribution, evidence: &Evidence) 
             dated_by_start: false,
             score: known.map_or(0.0, |known| known.score),
             evidence: evidence_of(class, evidence.jobs),
+            separate_by: None,
             jobs,
         })
     });
-    let mut all: Vec<JobMatch> = by_class.collect();
+    let mut all: Vec<JobClass> = by_class.collect();
     // A run that does nothing speaks against a job.
     all.sort_by_key(|one| (one.missed * 4 + one.idle_runs, one.missed));
     all.truncate(STARTS_THEN_MAX);
@@ -444,7 +401,7 @@ fn nearly_always(weighed: &[JobMatch], main: &Attribution, evidence: &Evidence) 
 }
 
 /// Returns the classes of jobs that may cause a pattern, most likely first.
-fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> {
+fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobClass> {
     let (gaps, jobs) = (&attribution.gaps, evidence.jobs);
     let found = attribution.found;
     let on = found.active_onsets(evidence.samples);
@@ -469,7 +426,7 @@ fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> 
             && matches!(fit.form, Form::Box { .. })
             && (shown * 10 < on.len() * 9 || found.located.is_some());
         let is_vague = is_coarse && one.score < SCORE_COARSE_NAMED || is_odd || is_rare;
-        JobMatch {
+        JobClass {
             jobs: members(class, jobs),
             role,
             matched: runs.matched,
@@ -483,6 +440,7 @@ fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> 
                 one.score
             },
             evidence: evidence_of(class, jobs),
+            separate_by: None,
         }
     })
     .collect()
@@ -493,22 +451,24 @@ fn candidates(
     outcome: &Outcome,
     main: Option<&Attribution>,
     evidence: &Evidence,
-) -> Vec<Explanation> {
+) -> Vec<Candidate> {
     let (Outcome::Recurs(recurs), Some(main)) = (outcome, main) else {
-        return vec![Explanation {
-            by: ExplainedBy::Nothing,
+        return vec![Candidate {
+            name: "nothing".to_owned(),
             score: 1.0,
             gain_nats: 0.0,
         }];
     };
     main.causes
         .iter()
-        .map(|one| Explanation {
-            by: match one.cause {
-                Cause::Nothing => ExplainedBy::Nothing,
-                Cause::Unknown => ExplainedBy::Unknown(recurs.recurrence.rhythm.clone()),
+        .map(|one| Candidate {
+            name: match one.cause {
+                Cause::Nothing => "nothing".to_owned(),
+                Cause::Unknown => {
+                    format!("an unknown cause, {}", how_often(&recurs.recurrence.rhythm))
+                }
                 Cause::Class(number, _) => {
-                    ExplainedBy::Jobs(members(&evidence.classes[number], evidence.jobs))
+                    names(&members(&evidence.classes[number], evidence.jobs))
                 }
             },
             score: one.score,

@@ -1,9 +1,9 @@
 //! The cause of a pattern: which jobs, how sure, and by what.
 
 use crate::numbers::seconds;
-use crate::verdict::decision::{CauseFound, JobMatch, Recurs, SCORE_NAMED};
+use crate::verdict::decision::{CauseFound, Recurs, SCORE_NAMED};
 use crate::verdict::phrases::{in_periods, names, periods, sampling};
-use crate::verdict::result::{Cycle, Role, Shape};
+use crate::verdict::result::{Cycle, JobClass, Role, Shape};
 use crate::verdict::separation::Experiment;
 use std::fmt::Write as _;
 use units::share;
@@ -47,7 +47,7 @@ pub(super) fn starts(recurs: &Recurs, is_each: bool) -> String {
 }
 
 /// Returns the class of jobs that is the cause.
-fn named_class(recurs: &Recurs) -> Option<&JobMatch> {
+fn named_class(recurs: &Recurs) -> Option<&JobClass> {
     let is_cause = recurs.cause == CauseFound::Jobs;
     recurs.classes.first().filter(|_| is_cause)
 }
@@ -85,7 +85,7 @@ pub(super) fn evidence(recurs: &Recurs, name: &str) -> String {
 }
 
 /// Says how often the jobs run that explain a pattern.
-fn jobs(recurs: &Recurs, first: &JobMatch, name: &str) -> String {
+fn jobs(recurs: &Recurs, first: &JobClass, name: &str) -> String {
     let (who, runs) = match first.jobs.len() {
         0 | 1 => ("The job", "runs"),
         _ => ("These jobs", "run"),
@@ -114,7 +114,7 @@ fn jobs(recurs: &Recurs, first: &JobMatch, name: &str) -> String {
 }
 
 /// Says at how many of the occurrences jobs run: `on all 77 days`, `in 8 of 9 weeks`.
-fn how_many(recurs: &Recurs, jobs: &JobMatch) -> String {
+fn how_many(recurs: &Recurs, jobs: &JobClass) -> String {
     let (matched, all) = (jobs.matched, jobs.matched + jobs.missed);
     let cycle = recurs.recurrence.rhythm.cycle;
     let (within, what) = if all == recurs.recurrence.cycles {
@@ -155,7 +155,7 @@ pub(super) fn experiment(recurs: &Recurs, experiment: Option<&Experiment>) -> St
 }
 
 /// Begins a sentence on how often jobs run at the time of a pattern: `backup runs then on 69 of 70 days`.
-fn runs_then(recurs: &Recurs, jobs: &JobMatch) -> String {
+fn runs_then(recurs: &Recurs, jobs: &JobClass) -> String {
     let dated = if jobs.dated_by_start {
         "If your timestamps mark the start of each interval, "
     } else {
@@ -170,7 +170,7 @@ fn runs_then(recurs: &Recurs, jobs: &JobMatch) -> String {
 }
 
 /// Describes the jobs that fit a pattern, with their shares.
-fn fitting(recurs: &Recurs, first: &JobMatch) -> String {
+fn fitting(recurs: &Recurs, first: &JobClass) -> String {
     let mut text = if recurs.may_be_load {
         // The load that looks like this is told next: a job that runs then is no suspect.
         match recurs.like_load {
@@ -203,7 +203,7 @@ fn fitting(recurs: &Recurs, first: &JobMatch) -> String {
 }
 
 /// Describes how probable jobs are as the cause; of the first, how probable they would have to be.
-fn share_of((place, class): (usize, &JobMatch)) -> String {
+fn share_of((place, class): (usize, &JobClass)) -> String {
     // Never rounded up to a share at which it would be named.
     let is_below = class.score < SCORE_NAMED;
     let most = if is_below { 0.94 } else { 1.0 };

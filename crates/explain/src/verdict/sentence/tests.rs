@@ -1,7 +1,7 @@
 use super::*;
-use crate::verdict::decision::{JobMatch, Recurs};
+use crate::verdict::decision::Recurs;
 use crate::verdict::recurrence::{Place, Recurrence, Rhythm, Secondary};
-use crate::verdict::result::{Cycle, Effect, Folded, Role, Shape};
+use crate::verdict::result::{Cycle, Effect, Folded, JobClass, Role, Shape};
 
 const CONTEXT: SentenceContext = SentenceContext {
     name: "latency",
@@ -15,7 +15,7 @@ const CONTEXT: SentenceContext = SentenceContext {
 };
 
 /// A daily spike at 03:10, seen on 28 of 30 days.
-fn spike(cause: CauseFound, classes: Vec<JobMatch>) -> Decision {
+fn spike(cause: CauseFound, classes: Vec<JobClass>) -> Decision {
     let at_us = (3 * 60 + 10) * 60_000_000;
     let recurrence = Recurrence {
         rhythm: Rhythm {
@@ -70,8 +70,8 @@ fn spike(cause: CauseFound, classes: Vec<JobMatch>) -> Decision {
     }
 }
 
-fn job(matched: usize, missed: usize) -> JobMatch {
-    JobMatch {
+fn job(matched: usize, missed: usize) -> JobClass {
+    JobClass {
         jobs: vec!["backup".to_owned()],
         role: Role::Hurts,
         matched,
@@ -81,6 +81,7 @@ fn job(matched: usize, missed: usize) -> JobMatch {
         dated_by_start: false,
         score: 0.9,
         evidence: Vec::new(),
+        separate_by: None,
     }
 }
 
@@ -96,7 +97,7 @@ fn told(decision: &Decision, likely_chance: Option<f64>) -> String {
 const WHAT: &str = "latency jumps up by 40 % for about 10 min every day (28 of 30 days), starting between 03:10 and 03:15 UTC.";
 
 /// The decision on the spike, changed.
-fn changed(cause: CauseFound, class: JobMatch, change: impl FnOnce(&mut Recurs)) -> Decision {
+fn changed(cause: CauseFound, class: JobClass, change: impl FnOnce(&mut Recurs)) -> Decision {
     let mut decision = spike(cause, vec![class]);
     match &mut decision.outcome {
         Outcome::Recurs(recurs) => change(recurs),
@@ -107,20 +108,20 @@ fn changed(cause: CauseFound, class: JobMatch, change: impl FnOnce(&mut Recurs))
 
 #[test]
 fn the_cause_comes_first_then_what_recurs_then_how_often_jobs_run() {
-    let of = |class: JobMatch| told(&spike(CauseFound::Jobs, vec![class]), None);
+    let of = |class: JobClass| told(&spike(CauseFound::Jobs, vec![class]), None);
     assert_eq!(
         of(job(30, 0)),
         format!("Likely cause: backup. {WHAT} The job runs then on all 30 days.")
     );
     assert_eq!(
-        of(JobMatch {
+        of(JobClass {
             role: Role::Unknown,
             ..job(29, 1)
         }),
         format!("Likely cause: backup. {WHAT} The job runs then on 29 of 30 days.")
     );
     assert_eq!(
-        of(JobMatch {
+        of(JobClass {
             dated_by_start: true,
             ..job(30, 0)
         }),
@@ -129,7 +130,7 @@ fn the_cause_comes_first_then_what_recurs_then_how_often_jobs_run() {
         )
     );
     assert_eq!(
-        of(JobMatch {
+        of(JobClass {
             lag_s: Some(90.0),
             role: Role::Heals,
             jobs: vec!["cron.daily/a".to_owned(), "cron.daily/b".to_owned()],
@@ -265,7 +266,7 @@ fn unexplained_patterns_blame_no_job() {
     assert_eq!(
         of(
             CauseFound::LessLoad,
-            vec![JobMatch {
+            vec![JobClass {
                 dated_by_start: true,
                 ..job(29, 1)
             }]
@@ -278,11 +279,11 @@ fn unexplained_patterns_blame_no_job() {
         of(
             CauseFound::Fits,
             vec![
-                JobMatch {
+                JobClass {
                     score: 0.81,
                     ..job(30, 0)
                 },
-                JobMatch {
+                JobClass {
                     score: 0.12,
                     jobs: vec!["report".to_owned()],
                     ..job(30, 0)
@@ -296,7 +297,7 @@ fn unexplained_patterns_blame_no_job() {
     assert_eq!(
         of(
             CauseFound::Fits,
-            vec![JobMatch {
+            vec![JobClass {
                 score: 0.4,
                 ..job(30, 0)
             }]
