@@ -5,14 +5,13 @@ use super::clocks::zone_name;
 use super::common::common;
 use super::decision::{CauseFound, Decision, Evidence, Outcome, Recurs, decide};
 use super::discards::requests;
-use super::lasting::{Lasting, LastingChange};
-use super::phrases::place;
+use super::lasting::Lasting;
 use super::recurrence::Recurrence;
 use super::result::{
-    Analysis, Change, ClockChoice, JobClass, Kind, Level, LocalTime, OtherClock, OtherPattern,
-    Phase, Requests, SeriesVerdict, Undecided, Verdict,
+    Analysis, Change, ClockChoice, JobClass, Kind, Level, OtherClock, OtherPattern, Phase,
+    Requests, SeriesVerdict, Undecided, Verdict,
 };
-use super::sentence::{SentenceContext, coincidence, sentence};
+use super::sentence::{SentenceContext, sentence};
 use super::separation::Experiment;
 use super::significance::{Significance, control_false_discoveries};
 use crate::calendar::offsets::moment;
@@ -251,13 +250,6 @@ fn undecided(decision: &Decision, significance: &Significance) -> Option<Undecid
 fn clock(recurrence: &Recurrence, context: &SentenceContext) -> Option<ClockChoice> {
     let clocks = recurrence.clocks.as_ref()?;
     let name = |zone: Option<&String>| zone.map_or(context.zone, String::as_str).to_owned();
-    let place_text = |wall_us| place(recurrence.rhythm.cycle, wall_us, context.gap_us);
-    let local = clocks.places.iter().map(|place| LocalTime {
-        from_text: place_text(place.from_wall_us),
-        to_text: place_text(place.to_wall_us),
-        since: place.since,
-        until: place.until,
-    });
     let others = clocks.losses.iter().map(|(zone, loss)| OtherClock {
         zone: name(zone.as_ref()),
         gain_nats: *loss,
@@ -266,7 +258,7 @@ fn clock(recurrence: &Recurrence, context: &SentenceContext) -> Option<ClockChoi
         zone: name(clocks.other.as_ref()),
         others: others.collect(),
         is_decided: clocks.is_decided(),
-        local: local.collect(),
+        local: clocks.places.clone(),
     })
 }
 
@@ -283,20 +275,7 @@ fn others(recurs: &Recurs, context: &SentenceContext) -> Vec<OtherPattern> {
 
 /// Returns all changes, oldest first.
 fn changes(lasting: &Lasting) -> Vec<Change> {
-    let told = |change: &LastingChange| Change {
-        from: change.from,
-        to: change.to,
-        what: change.what,
-        level_before: change.levels.map(|levels| levels.0),
-        level_after: change.levels.map(|levels| levels.1),
-        slope_before_per_day: change.slopes_per_day.map(|slopes| slopes.0),
-        slope_after_per_day: change.slopes_per_day.map(|slopes| slopes.1),
-        provisional: change.provisional,
-        beside: change.coincidence.as_ref().map(coincidence),
-    };
-    let mut all: Vec<Change> = (lasting.changes.iter().chain(&lasting.bounds))
-        .map(told)
-        .collect();
+    let mut all: Vec<Change> = [&lasting.changes[..], &lasting.bounds].concat();
     all.sort_by_key(|change| change.from);
     all
 }

@@ -1,11 +1,11 @@
 //! Whose clocks a pattern follows: those of the analysis' zone, or those of another one, such as UTC.
 
-use super::result::Cycle;
+use super::phrases::place;
+use super::result::{Cycle, LocalTime};
 use crate::calendar::other_zone::OtherZone;
 use crate::fit::best::ZONE_BONUS;
 use crate::fit::found::Found;
 use crate::model::samples::Samples;
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
@@ -21,20 +21,7 @@ pub(crate) struct Clocks {
     /// fits, in nats.
     pub losses: Vec<(Option<String>, f64)>,
     /// Where the pattern is by the clocks of the analysis, if it follows others: oldest first.
-    pub places: Vec<LocalPlace>,
-}
-
-/// Where a pattern is by the clocks of the analysis for some time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LocalPlace {
-    /// Earliest, in microseconds of local time.
-    pub from_wall_us: i64,
-    /// Latest.
-    pub to_wall_us: i64,
-    /// When clocks changed before that; `None` at the first sample.
-    pub since: Option<Timestamp>,
-    /// When they changed again; `None` at the last one.
-    pub until: Option<Timestamp>,
+    pub places: Vec<LocalTime>,
 }
 
 impl Clocks {
@@ -58,7 +45,7 @@ impl Clocks {
                 .map(|fit| (fit.zone.as_ref().map(name), fit.loss))
                 .collect(),
             places: zone.map_or(Vec::new(), |zone| {
-                places(zone, found.pattern.interval_us, onsets, samples)
+                places(zone, found.pattern.interval_us, cycle, onsets, samples)
             }),
         })
     }
@@ -78,9 +65,10 @@ impl Clocks {
 fn places(
     zone: &OtherZone,
     (from, to): (i64, i64),
+    cycle: Cycle,
     onsets: &[(i64, f64)],
     samples: &Samples,
-) -> Vec<LocalPlace> {
+) -> Vec<LocalTime> {
     let apart = |&(at, _): &(i64, f64)| at - zone.there_us(at);
     let stretches: Vec<&[(i64, f64)]> = onsets
         .chunk_by(|before, after| apart(before) == apart(after))
@@ -94,9 +82,9 @@ fn places(
             let own = stretches[number];
             let at = own.first()?.0;
             let before = number.checked_sub(1).map(|before| stretches[before]);
-            Some(LocalPlace {
-                from_wall_us: at + from,
-                to_wall_us: at + to,
+            Some(LocalTime {
+                from_text: place(cycle, at + from, samples.gap_us),
+                to_text: place(cycle, at + to, samples.gap_us),
                 since: before.and_then(|before| change(before, own)),
                 until: stretches
                     .get(number + 1)

@@ -1,9 +1,8 @@
 //! The sentence of a verdict. All of it is made by [`sentence`].
 
 use super::decision::{CauseFound, Decision, Outcome};
-use super::lasting::{Coincidence, Lasting, LastingChange, Trend};
-use super::phrases::every;
-use super::result::{ChangeKind, Kind, Requests};
+use super::lasting::{Lasting, Trend};
+use super::result::{Change, ChangeKind, Kind, Requests};
 use super::separation::Experiment;
 use super::significance::Significance;
 use crate::model::samples::{SAMPLES_MIN, Unusable};
@@ -91,7 +90,7 @@ pub(crate) fn sentence(
 /// pattern.
 fn bounds(lasting: &Lasting, is_explained: bool) -> String {
     let told = lasting.bounds.iter().filter_map(|change| {
-        let coincidence = coincidence(change.coincidence.as_ref()?);
+        let beside = change.beside.as_ref()?;
         let what = match change.what {
             ChangeKind::PatternBegins => "begins",
             _ => "ends",
@@ -101,27 +100,9 @@ fn bounds(lasting: &Lasting, is_explained: bool) -> String {
         } else {
             ""
         };
-        Some(format!(" It {what} when {coincidence}{evidence}."))
+        Some(format!(" It {what} when {beside}{evidence}."))
     });
     told.collect()
-}
-
-/// Describes what happened at the same time as a change:
-/// `fstrim starts running every day instead of every 7 days`.
-pub(crate) fn coincidence(coincidence: &Coincidence) -> String {
-    match coincidence {
-        Coincidence::Rescheduled {
-            job,
-            before_s,
-            after_s,
-        } => format!(
-            "{job} starts running {} instead of {}",
-            every(None, *after_s),
-            every(None, *before_s)
-        ),
-        Coincidence::Ran { job } => format!("{job} ran"),
-        Coincidence::Noted { event } => format!("\"{event}\" is noted"),
-    }
 }
 
 impl SentenceContext<'_> {
@@ -185,7 +166,7 @@ impl SentenceContext<'_> {
     }
 
     /// The sentence for lasting changes.
-    fn changed(&self, changes: &[LastingChange]) -> String {
+    fn changed(&self, changes: &[Change]) -> String {
         let Some(last) = changes.last() else {
             return String::new();
         };
@@ -199,7 +180,7 @@ impl SentenceContext<'_> {
         } else {
             "most recently "
         };
-        let what = match (last.what, last.levels, last.slopes_per_day) {
+        let what = match (last.what, last.levels(), last.slopes_per_day()) {
             (ChangeKind::Slope, _, Some((before, after))) => format!(
                 ": slope from {} to {} a day",
                 self.amount(before),
@@ -213,9 +194,8 @@ impl SentenceContext<'_> {
             ),
             _ => String::new(),
         };
-        let when = last.coincidence.as_ref().map_or(String::new(), |what| {
-            format!(", when {}", coincidence(what))
-        });
+        let when =
+            (last.beside.as_ref()).map_or(String::new(), |beside| format!(", when {beside}"));
         let provisional = if last.provisional {
             " (provisional: more samples may move it)"
         } else {

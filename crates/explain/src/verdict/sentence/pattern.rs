@@ -3,12 +3,11 @@
 use super::SentenceContext;
 use super::cause;
 use crate::numbers::seconds;
-use crate::verdict::clocks::LocalPlace;
 use crate::verdict::decision::Recurs;
 use crate::verdict::like_load::LikeLoad;
 use crate::verdict::phrases::{how_often, in_periods, names, percent, periods, place};
 use crate::verdict::recurrence::{Place, Recurrence, Rhythm, Secondary, is_event};
-use crate::verdict::result::{Cycle, Requests, Shape};
+use crate::verdict::result::{Cycle, LocalTime, Requests, Shape};
 use crate::verdict::separation::Experiment;
 use facts::series::Better;
 use jiff::Timestamp;
@@ -247,11 +246,10 @@ impl SentenceContext<'_> {
         let Some(other) = &clocks.other else {
             return String::new();
         };
-        let of = |local: &LocalPlace| {
-            let text = |wall_us| place(recurrence.rhythm.cycle, wall_us, self.gap_us);
-            let (from, to) = (text(local.from_wall_us), text(local.to_wall_us));
+        let of = |local: &LocalTime| {
+            let (from, to) = (&local.from_text, &local.to_text);
             if from == to {
-                from
+                from.clone()
             } else {
                 format!("{from} to {to}")
             }

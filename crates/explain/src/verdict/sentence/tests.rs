@@ -1,7 +1,9 @@
 use super::*;
 use crate::verdict::decision::Recurs;
+use crate::verdict::lasting::ran;
 use crate::verdict::recurrence::{Place, Recurrence, Rhythm, Secondary};
 use crate::verdict::result::{Cycle, Effect, Folded, JobClass, Role, Shape};
+use schedule::Seen;
 
 const CONTEXT: SentenceContext = SentenceContext {
     name: "latency",
@@ -349,11 +351,9 @@ fn no_pattern_sentence() {
 
 #[test]
 fn a_noted_event_is_not_said_to_run() {
-    let event = "kernel 6.2 (before: 6.1)".to_owned();
     assert_eq!(
-        coincidence(&Coincidence::Noted { event }),
+        ran("kernel 6.2 (before: 6.1)", Seen::Given),
         "\"kernel 6.2 (before: 6.1)\" is noted"
     );
-    let job = "apt-daily".to_owned();
-    assert_eq!(coincidence(&Coincidence::Ran { job }), "apt-daily ran");
+    assert_eq!(ran("apt-daily", Seen::Computed), "apt-daily ran");
 }
