@@ -25,6 +25,31 @@ pub(crate) fn seconds(span_us: i64) -> f64 {
     span_us as f64 / 1e6
 }
 
+/// Returns the length of the longest of some intervals; 0 if there are none.
+pub(crate) fn widest_us(intervals: &[(i64, i64)]) -> i64 {
+    let widths = intervals.iter().map(|interval| interval.1 - interval.0);
+    widths.max().unwrap_or(0)
+}
+
+/// Returns the same part of each interval, from one fraction of it to another.
+pub(crate) fn parts_of(intervals: &[(i64, i64)], part: (f64, f64)) -> Vec<(i64, i64)> {
+    let at = |interval: &(i64, i64), part: f64| {
+        interval.0 + as_i64(as_f64(interval.1 - interval.0) * part)
+    };
+    let parts = intervals.iter();
+    parts
+        .map(|interval| (at(interval, part.0), at(interval, part.1)))
+        .collect()
+}
+
+/// Returns the intervals so much later.
+pub(crate) fn later(intervals: &[(i64, i64)], by_us: i64) -> Vec<(i64, i64)> {
+    let moved = intervals.iter();
+    moved
+        .map(|interval| (interval.0 + by_us, interval.1 + by_us))
+        .collect()
+}
+
 /// Returns the nearest count, saturating, and 0 for negative numbers.
 #[expect(
     clippy::cast_possible_truncation,

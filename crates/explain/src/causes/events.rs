@@ -5,7 +5,7 @@
 //! the same phase; it is more likely because its phase was known before. So jobs are told from chance by how many
 //! phases there were, and by every start that is not periodic: a day left out, a clock change, another schedule.
 
-use super::likelihood::{Cause, JOBS_ODDS, ScoredCause, normalise};
+use super::likelihood::{Cause, JOBS_ODDS, ScoredCause, is_alike, normalise};
 use super::located::UNKNOWN_KINDS;
 use super::matches::Matches;
 use super::response::{Response, power};
@@ -16,7 +16,7 @@ use crate::model::form::Form;
 use crate::model::input::JobRuns;
 use crate::model::pattern::{Clock, Pattern};
 use crate::model::samples::{SampleTaken, Samples};
-use crate::numbers::{as_f64, as_i64, count_f64};
+use crate::numbers::{as_f64, as_i64, count_f64, widest_us};
 use crate::search::runs::{AfterRun, At, Class, RunsFit};
 use facts::series::SampleOf;
 use rayon::prelude::*;
@@ -157,22 +157,13 @@ fn score_response(
     in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
 ) -> Vec<ScoredCause> {
     let pattern = &found.pattern;
-    let ends =
-        usize::from(found.active.start > 0) + usize::from(found.active.end < found.onsets.len());
-    let bounds = count_f64(ends) * (count_f64(found.onsets.len().max(1)).ln() + 3.0);
-    let mut scored = vec![ScoredCause {
-        cause: Cause::Nothing,
-        score: 0.0,
-        gain: 0.0,
-    }];
+    let bounds = count_f64(found.ends()) * (count_f64(found.onsets.len().max(1)).ln() + 3.0);
+    let mut scored = vec![ScoredCause::new(Cause::Nothing, 0.0)];
     let unknown = rival.map(|(rival, starts)| {
         let period_us = as_i64(rival.clock.period_us());
         let (mean, there, best) = response.to_any_phase(starts, period_us, PHASES_MAX, power);
-        scored.push(ScoredCause {
-            cause: Cause::Unknown,
-            score: 0.0,
-            gain: mean - rival.clock.weekdays().penalty() - bounds,
-        });
+        let gain = mean - rival.clock.weekdays().penalty() - bounds;
+        scored.push(ScoredCause::new(Cause::Unknown, gain));
         (there, best)
     });
     let question = Question {
@@ -194,7 +185,7 @@ fn score_response(
             .members
             .iter()
             .filter_map(|&member| {
-                question.weigh(&runs_of(&jobs[member]), class, &in_gaps(number, 0))
+                question.weigh(&jobs[member].starts_us(), class, &in_gaps(number, 0))
             })
             .collect();
         let best = members.iter().max_by(|a, b| a.gain.total_cmp(&b.gain))?;
@@ -217,11 +208,8 @@ fn score_response(
                 len_us: best.len_us,
             }),
         };
-        Some(ScoredCause {
-            cause: Cause::Class(number, fit),
-            score: 0.0,
-            gain: gain + JOBS_ODDS.ln() - count_f64(trials.max(1)).ln(),
-        })
+        let gain = gain + JOBS_ODDS.ln() - count_f64(trials.max(1)).ln();
+        Some(ScoredCause::new(Cause::Class(number, fit), gain))
     };
     scored.par_extend(classes.par_iter().enumerate().filter_map(of_class));
     question.admit_rhythm_of_best(classes, jobs, &mut scored);
@@ -253,7 +241,7 @@ impl Question<'_> {
             return;
         }
         let mut least = f64::MIN;
-        let all = self.among(&runs_of(&jobs[class.members[0]]));
+        let all = self.among(&jobs[class.members[0]].starts_us());
         if class.is_wide(self.samples.gap_us) {
             // Its place was known no better than to the width of its windows.
             let windows = as_f64(class.period_us) / as_f64(class.width_us().max(1));
@@ -290,13 +278,6 @@ impl Question<'_> {
     }
 }
 
-/// Whether a class has the pattern's period.
-fn is_alike(class: &Class, pattern: &Pattern) -> bool {
-    let near =
-        |distance_us: i64| (as_f64(distance_us) / pattern.clock.period_us() - 1.0).abs() < 0.2;
-    near(class.period_us) || near(class.longest_us)
-}
-
 /// Whether a job of a class may begin anywhere in an interval about as long as the pattern, which then shows the interval.
 fn may_move(class: &Class, jobs: &[JobRuns], pattern: &Pattern) -> bool {
     let Form::Box { duty } = pattern.form else {
@@ -304,8 +285,7 @@ fn may_move(class: &Class, jobs: &[JobRuns], pattern: &Pattern) -> bool {
     };
     let len_us = as_i64(duty * pattern.clock.period_us());
     class.members.iter().any(|&member| {
-        let runs = runs_of(&jobs[member]);
-        let interval_us = runs.iter().map(|run| run.1 - run.0).max().unwrap_or(0);
+        let interval_us = widest_us(&jobs[member].starts_us());
         (len_us / 3..=len_us * 2).contains(&interval_us)
     })
 }
@@ -325,12 +305,5 @@ fn starts_of(rival: &Pattern, found: &Found, samples: &Samples) -> Vec<i64> {
         )
         .into_iter()
         .map(|at| samples.offsets.utc_us(at + middle))
-        .collect()
-}
-
-/// The runs of a job.
-fn runs_of(job: &JobRuns) -> Vec<(i64, i64)> {
-    let runs = job.runs.iter();
-    runs.map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
         .collect()
 }

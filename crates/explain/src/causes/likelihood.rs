@@ -39,6 +39,17 @@ pub(crate) struct ScoredCause {
     pub gain: f64,
 }
 
+impl ScoredCause {
+    /// Creates a cause that has not been compared with the others yet.
+    pub fn new(cause: Cause, gain: f64) -> Self {
+        Self {
+            cause,
+            score: 0.0,
+            gain,
+        }
+    }
+}
+
 /// Maximum number of classes that get an exact fit after prescreening.
 const EXACT_MAX: usize = 6;
 
@@ -233,11 +244,8 @@ pub(crate) fn score_causes(
                 Cause::Class(..) => JOBS_ODDS.ln(),
                 _ => 0.0,
             };
-            ScoredCause {
-                cause: model.cause,
-                score: 0.0,
-                gain: sum - alone.iter().sum::<f64>() - model.penalty + prior,
-            }
+            let gain = sum - alone.iter().sum::<f64>() - model.penalty + prior;
+            ScoredCause::new(model.cause, gain)
         })
         .collect();
     // Keep the better form of each class.
@@ -277,8 +285,7 @@ fn models(
     let count = count_f64(grid.len()).ln();
     let new = |cause, columns, penalty| Model::new(cause, columns, penalty, grid, values);
     let mut models: Vec<Model> = new(Cause::Nothing, Vec::new(), 0.0).into_iter().collect();
-    let ends =
-        usize::from(found.active.start > 0) + usize::from(found.active.end < found.onsets.len());
+    let ends = found.ends();
     let bounds = count_f64(ends) * (count_f64(found.onsets.len().max(1)).ln() + 0.5 * count);
     // The level may differ where the pattern is not active.
     let on: Vec<f64> = grid
@@ -367,9 +374,7 @@ fn lost_lines(
         return None;
     }
     let runs = in_gaps(number, 0);
-    let is_most = runs.matched >= runs.missed * 2 && runs.idle * 10 <= runs.matched;
-    // Days on which the job never runs are not lost log lines.
-    if runs.missed == 0 || !is_most || runs.misses_recur {
+    if !runs.may_be_lost_lines() {
         return None;
     }
     let alike = classes.iter().filter(|class| class.is_observed).count();
@@ -463,6 +468,13 @@ fn penalty_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
         + 0.5 * coefficients * count
 }
 
+/// Returns whether a class has the pattern's period.
+pub(crate) fn is_alike(class: &Class, pattern: &Pattern) -> bool {
+    let near =
+        |distance_us: i64| (as_f64(distance_us) / pattern.clock.period_us() - 1.0).abs() < 0.2;
+    near(class.period_us) || near(class.longest_us)
+}
+
 /// Prescreens the classes: returns the best form of the best classes, with its penalty.
 fn prescreen(
     found: &Found,
@@ -489,14 +501,7 @@ fn prescreen(
     prefix_sums(&white, &mut prefix);
     // The more jobs have this period, the more easily one of them fits by chance.
     let period_us = pattern.clock.period_us();
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "periods are below 2^53 microseconds"
-    )]
-    let rivals = |class: &Class| {
-        let near = |distance_us: i64| (distance_us as f64 / period_us - 1.0).abs() < 0.2;
-        near(class.period_us) || near(class.longest_us)
-    };
+    let rivals = |class: &Class| is_alike(class, pattern);
     let alike = count_f64(classes.iter().filter(|class| rivals(class)).count().max(1)).ln();
     let others = count_f64(classes.len().max(1)).ln();
     let forms = Forms::All {

@@ -10,7 +10,7 @@ use crate::model::form::Form;
 use crate::model::input::JobRuns;
 use crate::model::pattern::Clock;
 use crate::model::samples::Samples;
-use crate::numbers::{as_f64, as_i64, count_f64};
+use crate::numbers::{as_f64, as_i64, count_f64, parts_of};
 use crate::search::runs::{AfterRun, At, Class, RunsFit};
 use crate::search::windows::LATE_US;
 use schedule::Delays;
@@ -85,35 +85,20 @@ pub(super) fn score_located(
         len_us: as_i64(duty * as_f64(*period_us)),
     };
     let mut scored = vec![
-        ScoredCause {
-            cause: Cause::Nothing,
-            score: 0.0,
-            gain: 0.0,
-        },
-        ScoredCause {
-            cause: Cause::Unknown,
-            score: 0.0,
-            gain: points.unknown(*period_us),
-        },
+        ScoredCause::new(Cause::Nothing, 0.0),
+        ScoredCause::new(Cause::Unknown, points.unknown(*period_us)),
     ];
     let weighed: Vec<(usize, f64, i64)> = (classes.iter().enumerate())
         .filter_map(|(number, class)| {
             let gains = class.members.iter().map(|&member| {
-                let runs = jobs[member].runs.iter();
-                let runs: Vec<(i64, i64)> = runs
-                    .map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
-                    .collect();
+                let runs = jobs[member].starts_us();
                 let parts = if class.delays == Delays::Shared {
                     places(class.width_us() / samples.gap_us.max(1))
                 } else {
                     PARTS.to_vec()
                 };
                 let of = |part: &(f64, f64), later_us: i64| {
-                    let at =
-                        |run: &(i64, i64), part: f64| run.0 + as_i64(as_f64(run.1 - run.0) * part);
-                    let runs: Vec<(i64, i64)> = (runs.iter())
-                        .map(|run| (at(run, part.0), at(run, part.1)))
-                        .collect();
+                    let runs = parts_of(&runs, *part);
                     points.of_runs(&runs, later_us) - count_f64(parts.len()).ln()
                 };
                 let usual = parts.iter().map(|part| (of(part, 0), 0));
@@ -137,11 +122,7 @@ pub(super) fn score_located(
             amplitude: found.pattern.size(),
             event: Some(event),
         };
-        ScoredCause {
-            cause: Cause::Class(number, fit),
-            score: 0.0,
-            gain: gain + JOBS_ODDS.ln() - trials,
-        }
+        ScoredCause::new(Cause::Class(number, fit), gain + JOBS_ODDS.ln() - trials)
     }));
     normalise(&mut scored);
     Some(scored)

@@ -37,6 +37,13 @@ impl Matches {
         self.matched > self.missed
     }
 
+    /// Returns whether a job known from logs may have run at each occurrence while the log lost some of its lines. Days on
+    /// which the job never runs are not lost log lines.
+    pub fn may_be_lost_lines(&self) -> bool {
+        let is_most = self.matched >= self.missed * 2 && self.idle * 10 <= self.matched;
+        is_most && self.missed > 0 && !self.misses_recur
+    }
+
     /// Returns whether half of the occurrences have a run and there are not too many other runs. A job that
     /// also runs at many other times is not the cause, however well it fits.
     pub fn is_half(&self) -> bool {
@@ -96,11 +103,7 @@ pub(crate) fn matches(
     samples: &Samples,
     Reach { early_us, late_us }: Reach,
 ) -> Matches {
-    let runs: Vec<(i64, i64)> = jobs[class.members[0]]
-        .runs
-        .iter()
-        .map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
-        .collect();
+    let runs = jobs[class.members[0]].starts_us();
     let (mut taken, mut lag_us) = (0, 0);
     let mut has_run = Vec::with_capacity(gaps.len());
     for &(from, to) in gaps {

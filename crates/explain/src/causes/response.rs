@@ -16,7 +16,7 @@ use crate::fit::found::Found;
 use crate::model::form::Form;
 use crate::model::noise::{autocorrelation, step};
 use crate::model::samples::Samples;
-use crate::numbers::{as_f64, as_i64, count_f64};
+use crate::numbers::{as_f64, as_i64, count_f64, later, widest_us};
 use crate::statistics::{robust_scale, spread};
 use facts::series::SampleOf;
 use schedule::Delays;
@@ -267,12 +267,8 @@ impl Response {
 
     /// Returns how well starts at about these times explain the values.
     pub fn near(&self, starts: &[i64]) -> f64 {
-        let by = |part: i64| self.gap_us * part / PARTS;
-        let moved = |part: i64| -> Vec<(i64, i64)> {
-            (starts.iter())
-                .map(|at| (at + by(part), at + by(part)))
-                .collect()
-        };
+        let starts: Vec<(i64, i64)> = starts.iter().map(|&at| (at, at)).collect();
+        let moved = |part: i64| later(&starts, self.gap_us * part / PARTS);
         let (best, _) = (-PARTS..=PARTS)
             .map(|part| (part, self.quickly(&moved(part))))
             .fold((0, f64::MIN), |a, b| if b.1 > a.1 { b } else { a });
@@ -334,12 +330,7 @@ impl Response {
 
     /// Whether the pattern is narrow for what starts anywhere in these windows would make.
     pub fn is_narrow(&self, starts: &[(i64, i64)]) -> bool {
-        let widest_us = starts
-            .iter()
-            .map(|start| start.1 - start.0)
-            .max()
-            .unwrap_or(0);
-        widest_us > (self.len_us + self.gap_us) * NARROW
+        widest_us(starts) > (self.len_us + self.gap_us) * NARROW
     }
 
     /// The best of some courses that all events take.
@@ -358,12 +349,7 @@ impl Response {
             hypotheses.push(there.collect());
         }
         // As many places as phases of an unknown cause: a window as wide as the period proves nothing.
-        let widest_us = starts
-            .iter()
-            .map(|start| start.1 - start.0)
-            .max()
-            .unwrap_or(0);
-        let phases = count_f64(common).max(as_f64(widest_us) / as_f64(self.phase_us()));
+        let phases = count_f64(common).max(as_f64(widest_us(starts)) / as_f64(self.phase_us()));
         let mut tried: Vec<(usize, usize, f64, f64)> = Vec::new();
         // Starts anywhere in windows that are far wider than the pattern would not make a pattern this narrow.
         let wide = usize::from(self.is_narrow(starts) && hypotheses.len() > 1);

@@ -7,7 +7,7 @@ use crate::calendar::weekdays::Weekdays;
 use crate::fit::found::Found;
 use crate::model::pattern::Clock;
 use crate::model::samples::Samples;
-use crate::numbers::{as_count, as_f64, as_i64, count_f64};
+use crate::numbers::{as_count, as_f64, count_f64, later, parts_of, widest_us};
 use crate::search::runs::Class;
 use schedule::Delays;
 
@@ -147,19 +147,9 @@ impl Question<'_> {
     /// The starts at one place of their windows, for each of the places that explain the values best: the delay is always the
     /// same.
     fn at_best_places(&self, starts: &[(i64, i64)], penalty: f64) -> Vec<(Vec<(i64, i64)>, f64)> {
-        let widest_us = starts
-            .iter()
-            .map(|start| start.1 - start.0)
-            .max()
-            .unwrap_or(0);
-        let fine = as_f64(self.samples.gap_us.max(1)) / as_f64(widest_us.max(1)) / PLACES_IN_SAMPLE;
-        let within = |part: (f64, f64)| -> Vec<(i64, i64)> {
-            let at =
-                |start: &(i64, i64), part: f64| start.0 + as_i64(as_f64(start.1 - start.0) * part);
-            (starts.iter())
-                .map(|start| (at(start, part.0), at(start, part.1)))
-                .collect()
-        };
+        let fine = as_f64(self.samples.gap_us.max(1))
+            / as_f64(widest_us(starts).max(1))
+            / PLACES_IN_SAMPLE;
         let mut part = (0.0, 1.0);
         loop {
             let width = (part.1 - part.0) / PLACES_AT_ONCE;
@@ -169,19 +159,16 @@ impl Question<'_> {
                 .collect();
             let lag_us = self.samples.gap_us;
             let explained = |place: &(f64, f64)| {
+                let at_once = parts_of(starts, *place);
                 // Timestamps may mark the start of each interval.
-                let mut earlier = within(*place);
-                let at_once = self.response.quickly(&earlier);
-                for start in &mut earlier {
-                    *start = (start.0 - lag_us, start.1 - lag_us);
-                }
-                at_once.max(self.response.quickly(&earlier))
+                let earlier = later(&at_once, -lag_us);
+                (self.response.quickly(&at_once)).max(self.response.quickly(&earlier))
             };
             if width <= fine {
                 let penalty = penalty - width.ln();
                 return places
                     .iter()
-                    .map(|place| (within(*place), penalty))
+                    .map(|place| (parts_of(starts, *place), penalty))
                     .collect();
             }
             let Some((from, to)) =
@@ -222,10 +209,7 @@ impl Question<'_> {
         let mut tried = Vec::with_capacity(variants.len() * lags.len());
         for (starts, penalty) in variants {
             for &(lag_us, share) in lags {
-                let mut moved: Vec<(i64, i64)> = starts
-                    .iter()
-                    .map(|start| (start.0 + lag_us, start.1 + lag_us))
-                    .collect();
+                let mut moved = later(starts, lag_us);
                 self.response.as_seen(&mut moved);
                 let missed = self.missed(&moved);
                 let prior = share.ln() - penalty;
@@ -272,10 +256,7 @@ impl Question<'_> {
     /// unknown cause does, and its phase is no coincidence.
     fn lost_lines(&self, class: &Class, in_gaps: &Matches) -> Option<Weighed> {
         let (_, unknown) = self.unknown.as_ref()?;
-        let is_most = in_gaps.matched >= in_gaps.missed * 2 && in_gaps.idle * 10 <= in_gaps.matched;
-        // Days on which the job never runs are not lost log lines.
-        let may_be = class.is_observed && is_most && in_gaps.missed > 0 && !in_gaps.misses_recur;
-        may_be.then_some(Weighed {
+        (class.is_observed && in_gaps.may_be_lost_lines()).then_some(Weighed {
             gain: unknown.evidence * self.power - LOST_NATS - self.bounds,
             amplitude: unknown.amplitude,
             lag_us: 0,

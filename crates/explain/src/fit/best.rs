@@ -14,7 +14,7 @@ use crate::model::grid::{Grid, Variant, grids};
 use crate::model::noise::{Fit, Null, whiten};
 use crate::model::pattern::{Clock, Pattern};
 use crate::model::samples::Samples;
-use crate::numbers::{as_count, as_f64, count_f64};
+use crate::numbers::{as_count, as_f64, count_f64, widest_us};
 use crate::search::bootstrap::probability;
 use crate::search::periods::{CYCLES_MIN, Candidate, Task, tasks};
 use crate::search::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
@@ -547,12 +547,7 @@ fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Optio
         .iter()
         .map(|&start| found.at.of(start) + found.shift * grid.gap_us)
         .collect();
-    let spread = class
-        .starts_us
-        .iter()
-        .map(|start| start.1 - start.0)
-        .max()
-        .unwrap_or(0);
+    let spread = widest_us(&class.starts_us);
     let interval_us = match found.at {
         At::Earliest => (0, spread),
         At::Middle => (-spread / 2, spread / 2),

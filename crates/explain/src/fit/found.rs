@@ -82,6 +82,11 @@ impl Found {
         on
     }
 
+    /// Returns how many ends it has within the samples: that it begins late, and that it ends early.
+    pub fn ends(&self) -> usize {
+        usize::from(self.active.start > 0) + usize::from(self.active.end < self.onsets.len())
+    }
+
     /// Returns whether enough occurrences support it: three, and all of them if there are only a few
     /// bursts.
     pub fn is_well_supported(&self, samples: &Samples) -> bool {

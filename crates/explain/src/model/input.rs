@@ -18,6 +18,15 @@ pub struct JobRuns {
     pub by_hand: Option<String>,
 }
 
+impl JobRuns {
+    /// Returns when each run starts, earliest and latest, in microseconds of UTC.
+    pub(crate) fn starts_us(&self) -> Vec<(i64, i64)> {
+        let runs = self.runs.iter();
+        runs.map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
+            .collect()
+    }
+}
+
 /// Options of an analysis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {

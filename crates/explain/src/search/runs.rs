@@ -74,11 +74,7 @@ pub(crate) fn classes(
         return (Vec::new(), (0..jobs.len()).collect());
     };
     for (number, job) in jobs.iter().enumerate() {
-        let starts: Vec<(i64, i64)> = job
-            .runs
-            .iter()
-            .map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
-            .collect();
+        let starts = job.starts_us();
         let within: Vec<(usize, usize)> = starts
             .iter()
             .filter(|start| start.1 > first && start.0 < last)

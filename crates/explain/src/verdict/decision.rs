@@ -14,6 +14,7 @@ use crate::fit::found::{Findings, Found};
 use crate::model::form::Form;
 use crate::model::input::JobRuns;
 use crate::model::samples::{SampleTaken, Samples, Unusable};
+use crate::numbers::widest_us;
 use crate::search::runs::Class;
 use facts::series::Better;
 use jiff::tz::TimeZone;
@@ -367,12 +368,11 @@ fn likeliest_jobs(attribution: &Attribution, evidence: &Evidence) -> Vec<String>
 fn nearly_always(weighed: &[JobClass], main: &Attribution, evidence: &Evidence) -> Vec<JobClass> {
     let samples = evidence.samples;
     let span_us = samples.times_us[samples.times_us.len() - 1] - samples.times_us[0];
-    let widest_us = main.gaps.iter().map(|gap| gap.1 - gap.0).max().unwrap_or(0);
     let at_once = Reach::shifted(0, samples);
     let by_class = evidence.classes.iter().filter_map(|class| {
         let runs = matches(&main.gaps, class, evidence.jobs, samples, at_once);
         let often = class.period_us.min(span_us).max(1);
-        let reached_us = widest_us + LAG_US + class.width_us();
+        let reached_us = widest_us(&main.gaps) + LAG_US + class.width_us();
         let is_anywhere = reached_us * RARE > often;
         let is_idle = runs.idle > runs.matched * IDLE_MAX;
         if runs.matched < (runs.missed * NEARLY_ALWAYS).max(3) || is_anywhere || is_idle {
