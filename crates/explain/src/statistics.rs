@@ -1,6 +1,6 @@
 //! Medians, running ones too, robust scales, and samples of many.
 
-use crate::numbers::count_f64;
+use crate::numbers::{as_count, count_f64};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -9,6 +9,52 @@ const CHUNK: usize = 32_768;
 
 /// The inverse of the golden ratio: its multiples fill an interval evenly, and with them those of every second or third.
 const EVENLY: f64 = 0.618_033_988_749_895;
+
+/// Returns the sums of two lists, item by item.
+pub(crate) fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a + b).collect()
+}
+
+/// Returns the differences of two lists, item by item.
+pub(crate) fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+/// Returns the quotients of two lists, item by item.
+pub(crate) fn quotient(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a / b).collect()
+}
+
+/// Adds a list to another one, item by item.
+#[inline]
+pub(crate) fn add(sums: &mut [f64], values: &[f64]) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += value;
+    }
+}
+
+/// Subtracts a list from another one, item by item.
+pub(crate) fn subtract(from: &mut [f64], values: &[f64]) {
+    for (from, value) in from.iter_mut().zip(values) {
+        *from -= value;
+    }
+}
+
+/// Computes the sums of the values before each, and of all.
+pub(crate) fn prefix_sums(values: &[f64], out: &mut Vec<f64>) {
+    out.clear();
+    out.push(0.0);
+    let mut sum = 0.0;
+    out.extend(values.iter().map(|value| {
+        sum += value;
+        sum
+    }));
+}
+
+/// Returns the mean; not a number if there are no values.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / count_f64(values.len())
+}
 
 /// Returns the median; 0 if there are no values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
@@ -20,13 +66,7 @@ pub(crate) fn quantile(values: &mut [f64], at: f64) -> f64 {
     if values.is_empty() {
         return 0.0;
     }
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an index below the length"
-    )]
-    let rank = ((values.len() - 1) as f64 * at).round() as usize;
+    let rank = as_count(count_f64(values.len() - 1) * at);
     *values.select_nth_unstable_by(rank, f64::total_cmp).1
 }
 
@@ -42,15 +82,12 @@ pub(crate) fn robust_scale(values: &[f64]) -> f64 {
 /// Returns the scale from the middle 95 % if about half of the values are equal or more, and 0 otherwise.
 pub(crate) fn scale_of_ties(values: &[f64]) -> f64 {
     const SHARE: f64 = 0.45;
-    let centre = median(values.to_vec());
-    let ties = values
-        .iter()
-        .filter(|value| (*value - centre).abs() <= 0.0)
-        .count();
+    let apart = distances(values);
+    let ties = apart.iter().filter(|apart| **apart <= 0.0).count();
     if count_f64(ties) < count_f64(values.len()) * SHARE {
         return 0.0;
     }
-    outer_scale(distances(values))
+    outer_scale(apart)
 }
 
 fn distances(values: &[f64]) -> Vec<f64> {
@@ -64,9 +101,12 @@ fn outer_scale(mut apart: Vec<f64>) -> f64 {
         return wide;
     }
     let squares: f64 = apart.iter().map(|apart| apart * apart).sum();
-    #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
-    let count = apart.len().max(1) as f64;
-    (squares / count).sqrt()
+    (squares / count_f64(apart.len().max(1))).sqrt()
+}
+
+/// Returns the median of the values around each: of itself and up to `reach` on either side, fewer at the ends.
+pub(crate) fn running_medians(values: &[f64], reach: usize) -> Vec<f64> {
+    over_sorted_windows(values, reach, |window| window[window.len() / 2])
 }
 
 /// Returns what `of` makes of the sorted window around each value: of itself and up to `reach` on either side, fewer at the

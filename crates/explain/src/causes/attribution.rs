@@ -9,6 +9,7 @@ use crate::model::grid::grid;
 use crate::model::input::JobRuns;
 use crate::model::samples::{SampleTaken, Samples};
 use crate::search::runs::Class;
+use crate::statistics::{subtract, sum};
 
 /// Minimum probability at which jobs are reported as the cause.
 const SCORE_MIN: f64 = 0.5;
@@ -46,8 +47,7 @@ pub(crate) fn attribute<'a>(
         others.any(|other| found.pattern.is_edge_of(&other.pattern, samples.gap_us))
     };
     for found in findings.patterns.iter().filter(|found| !is_edge(found)) {
-        let own = found.values(&samples.wall_us);
-        let values: Vec<f64> = findings.rest.iter().zip(own).map(|(a, b)| a + b).collect();
+        let values = sum(&findings.rest, &found.values(&samples.wall_us));
         let grid = grid(
             &samples.wall_us,
             &values,
@@ -64,11 +64,7 @@ pub(crate) fn attribute<'a>(
         for other in &findings.patterns {
             let is_other = !std::ptr::eq(other, found);
             if is_other && !other.pattern.is_edge_of(&found.pattern, samples.gap_us) {
-                let others = other.values(&samples.wall_us);
-                whole
-                    .iter_mut()
-                    .zip(others)
-                    .for_each(|(all, of)| *all -= of);
+                subtract(&mut whole, &other.values(&samples.wall_us));
             }
         }
         let located = || {

@@ -1,7 +1,7 @@
 //! The level that events stand on: what changes slowly.
 
 use crate::numbers::{as_f64, count_f64};
-use crate::statistics::{median, robust_scale};
+use crate::statistics::{median, quotient, robust_scale};
 
 /// Noise is in proportion to the level if it is more likely by so many nats, and if the level never falls below this part of
 /// its median.
@@ -92,7 +92,7 @@ pub(crate) fn level_of_noise(left: &[f64], mut level: Vec<f64>) -> Option<Vec<f6
         for at in &mut level {
             *at /= usual;
         }
-        let relative: Vec<f64> = left.iter().zip(&level).map(|(one, at)| one / at).collect();
+        let relative = quotient(left, &level);
         // Laplace's distribution has tails, and its scale is the mean distance: both are densities of the same values.
         let mean = |values: &[f64]| values.iter().map(|one| one.abs()).sum::<f64>();
         let jacobian: f64 = level.iter().map(|at| at.ln()).sum();

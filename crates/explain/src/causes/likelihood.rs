@@ -14,7 +14,8 @@ use crate::model::noise::{Fit, regress, step};
 use crate::model::pattern::{Clock, Pattern, ages};
 use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::search::fold::{BOX_BINS, width_of};
-use crate::search::runs::{At, Class, Forms, RunsFit, RunsTask, SHIFTS, box_places, prefix_sums};
+use crate::search::runs::{At, Class, Forms, RunsFit, RunsTask, SHIFTS, box_places};
+use crate::statistics::prefix_sums;
 use rayon::prelude::*;
 
 /// A possible cause.

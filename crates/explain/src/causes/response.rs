@@ -17,7 +17,7 @@ use crate::model::form::Form;
 use crate::model::noise::{autocorrelation, step};
 use crate::model::samples::Samples;
 use crate::numbers::{as_f64, as_i64, count_f64, later, widest_us};
-use crate::statistics::{robust_scale, spread};
+use crate::statistics::{difference, quotient, robust_scale, spread};
 use facts::series::SampleOf;
 use schedule::Delays;
 use std::ops::Range;
@@ -139,11 +139,7 @@ impl Response {
                 }
             })
             .collect();
-        let rest: Vec<f64> = values
-            .iter()
-            .zip(&own)
-            .map(|(all, own)| all - own)
-            .collect();
+        let rest = difference(values, &own);
         let gap_us = samples.gap_us.max(1);
         let period_us = as_i64(found.pattern.clock.period_us());
         let block_us = (period_us / 3)
@@ -152,14 +148,10 @@ impl Response {
         let len_us = as_i64(duty * found.pattern.clock.period_us()).max(1);
         let quiet = quiet(&own, &samples.times_us, gap_us, len_us);
         let baseline = baseline(&samples.times_us, &rest, &quiet, block_us);
-        let left: Vec<f64> = rest
-            .iter()
-            .zip(&baseline)
-            .map(|(rest, base)| rest - base)
-            .collect();
+        let left = difference(&rest, &baseline);
         let level = level_of_noise(&left, baseline)?;
-        let mut left: Vec<f64> = left.iter().zip(&level).map(|(one, at)| one / at).collect();
-        let own: Vec<f64> = own.iter().zip(&level).map(|(one, at)| one / at).collect();
+        let mut left = quotient(&left, &level);
+        let own = quotient(&own, &level);
         let scale = robust_scale(&left);
         let of_events = left.iter().zip(&own).filter(|(_, own)| **own != 0.0);
         let scale_of_events = robust_scale(&of_events.map(|(left, _)| *left).collect::<Vec<_>>());

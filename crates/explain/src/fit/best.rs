@@ -17,8 +17,9 @@ use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, count_f64, widest_us};
 use crate::search::bootstrap::probability;
 use crate::search::periods::{CYCLES_MIN, Candidate, Task, tasks};
-use crate::search::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
+use crate::search::runs::{At, Class, Forms, RunsFit, RunsTask};
 use crate::search::scratch::{Scratch, limit_of};
+use crate::statistics::{difference, prefix_sums};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -185,12 +186,7 @@ impl<'a> Search<'a> {
         if found.across_schedule_change.is_none() {
             self.refit_while_active(samples, classes, &mut found);
         }
-        let rest: Vec<f64> = self
-            .values
-            .iter()
-            .zip(found.values(&samples.wall_us))
-            .map(|(value, pattern)| value - pattern)
-            .collect();
+        let rest = difference(self.values, &found.values(&samples.wall_us));
         let rest = grids(&samples.wall_us, &rest, samples.gap_us);
         let mut chance = probability(&rest, &self.tasks, &self.runs, statistic, seed);
         let is_box = matches!(found.pattern.form, Form::Box { .. });

@@ -13,6 +13,7 @@ use crate::model::samples::Samples;
 use crate::numbers::{as_f64, count_f64};
 use crate::search::periods::{CALENDARS_US, CYCLES_MIN};
 use crate::search::runs::Class;
+use crate::statistics::{add, subtract};
 
 /// Maximum number of patterns per series.
 const PATTERNS_MAX: usize = 3;
@@ -71,10 +72,7 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
         if found.pattern.size().abs() < range * ROUNDING {
             break;
         }
-        let values = found.values(&samples.wall_us);
-        for (rest, value) in findings.rest.iter_mut().zip(values) {
-            *rest -= value;
-        }
+        subtract(&mut findings.rest, &found.values(&samples.wall_us));
         // A piecewise linear form leaves residuals of a real curve, which recur with it.
         let is_residual = findings
             .patterns
@@ -93,10 +91,7 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
         unseen.append(&mut residual);
     }
     for found in unseen {
-        let values = found.values(&samples.wall_us);
-        for (rest, value) in findings.rest.iter_mut().zip(values) {
-            *rest += value;
-        }
+        add(&mut findings.rest, &found.values(&samples.wall_us));
     }
     fit_together(samples, &mut findings);
     if findings.patterns.is_empty() {

@@ -6,6 +6,7 @@ use crate::model::pattern::Pattern;
 use crate::model::samples::Samples;
 use crate::numbers::count_f64;
 use crate::search::periods::CYCLES_MIN;
+use crate::statistics::subtract;
 use std::sync::Arc;
 
 /// A box with fewer occurrences must be visible in each of them.
@@ -113,10 +114,7 @@ pub(crate) struct Findings {
 impl Findings {
     /// Adds a pattern, and removes it from the rest.
     pub fn add(&mut self, samples: &Samples, found: Found) {
-        let values = found.values(&samples.wall_us);
-        for (rest, value) in self.rest.iter_mut().zip(values) {
-            *rest -= value;
-        }
+        subtract(&mut self.rest, &found.values(&samples.wall_us));
         self.patterns.push(found);
     }
 }

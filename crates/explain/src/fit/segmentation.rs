@@ -6,6 +6,7 @@ use crate::change::{Segments, segments};
 use crate::model::input::Options;
 use crate::model::samples::Samples;
 use crate::search::runs::Class;
+use crate::statistics::difference;
 
 /// Finds the patterns of a series, and the changes in the residual. Steps may hide a pattern: if there are
 /// some and no pattern is found, the search is repeated without them.
@@ -31,8 +32,7 @@ pub(crate) fn find_patterns_and_changes(
         .patterns
         .iter()
         .fold(samples.values.clone(), |left, found| {
-            let own = found.values(&samples.wall_us);
-            left.iter().zip(own).map(|(a, b)| a - b).collect()
+            difference(&left, &found.values(&samples.wall_us))
         });
     let segmentation = segments(&samples.times_us, &left);
     (below, segmentation)

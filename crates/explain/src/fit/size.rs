@@ -6,7 +6,7 @@ use crate::model::noise::{Fit, regress, regress_first};
 use crate::model::pattern::Pattern;
 use crate::numbers::{as_f64, count_f64};
 use crate::search::periods::PERIOD_BINS;
-use crate::statistics::median;
+use crate::statistics::{mean, median};
 use std::borrow::Cow;
 
 /// Maximum number of harmonics of a wave.
@@ -152,7 +152,6 @@ pub(crate) fn box_size(
             .find(|&k| phases[k] >= duty)
             .unwrap_or(values.len());
         let wide = (end - i).max(2);
-        let mean = |part: &[f64]| part.iter().sum::<f64>() / count_f64(part.len());
         let edge = usize::from(is_wide && end - i >= WIDE_BOX_MIN);
         let before = mean(&values[i.saturating_sub(wide + edge)..i.saturating_sub(edge)]);
         let after = values.len().min(end + edge)..values.len().min(end + edge + wide);

@@ -16,6 +16,7 @@ use crate::model::noise::regress;
 use crate::model::pattern::{Clock, Pattern};
 use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, count_f64};
+use crate::statistics::{difference, sum};
 use rayon::prelude::*;
 
 /// Minimum gain of two patterns in place of one, in nats, on top of their penalty.
@@ -244,14 +245,6 @@ fn refit_waves(samples: &Samples, findings: &mut Findings) {
 /// Returns whether its clock is a period rather than the runs of jobs.
 fn has_own_period(found: &Found) -> bool {
     matches!(found.pattern.clock, Clock::Fixed { .. }) && found.across_schedule_change.is_none()
-}
-
-fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
-    a.iter().zip(b).map(|(a, b)| a + b).collect()
-}
-
-fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
-    a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
 /// Fits one pattern again to the values without the others: its form, or only its size if its clock is the

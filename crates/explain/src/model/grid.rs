@@ -2,7 +2,8 @@
 //! on wide bins, short ones on narrow ones.
 
 use crate::model::noise::Null;
-use crate::statistics::{median, over_sorted_windows, robust_scale};
+use crate::numbers::count_f64;
+use crate::statistics::{difference, median, robust_scale, running_medians};
 use std::sync::OnceLock;
 
 /// Ratio of the bin widths of successive grids.
@@ -94,8 +95,7 @@ impl Grid {
         let mut close = |(bin, time, sum, count): (i64, i128, f64, usize)| {
             index.push(bin);
             times.push(i64::try_from(time / count as i128).unwrap_or(i64::MAX));
-            #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
-            means.push(sum / count as f64);
+            means.push(sum / count_f64(count));
         };
         for (&wall, &value) in wall_us.iter().zip(values) {
             let bin = (wall - start_us).div_euclid(width_us);
@@ -135,9 +135,8 @@ impl Grid {
 /// Returns the centred values, with outliers replaced and with outliers capped.
 fn variants(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let centre = median(values.to_vec());
-    let near = over_sorted_windows(values, REACH, |window| window[window.len() / 2]);
-    let apart: Vec<f64> = values.iter().zip(&near).map(|(v, m)| v - m).collect();
-    let scale = robust_scale(&apart);
+    let near = running_medians(values, REACH);
+    let scale = robust_scale(&difference(values, &near));
     let limited = |limit: f64, replace: bool| {
         values
             .iter()

@@ -5,7 +5,7 @@
 //! which preserves heavy tails and any remaining dependence.
 
 use crate::numbers::count_f64;
-use crate::statistics::{robust_scale, scale_of_ties};
+use crate::statistics::{mean, robust_scale, scale_of_ties};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -59,7 +59,7 @@ impl Null {
         if values.len() < 8 {
             return None;
         }
-        let mean = values.iter().sum::<f64>() / count_f64(values.len());
+        let mean = mean(values);
         let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
         let phi = autocorrelation(index, &centred, true);
         whiten(index, &centred, phi, scratch);
@@ -130,9 +130,8 @@ fn correlation(products: f64, before: f64, after: f64, pairs: usize, corrected: 
     }
     // Two roots: the product of tiny or huge squares is 0 or infinite, and the quotient no number.
     let phi = products / (before.sqrt() * after.sqrt());
-    #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
     let bias = if corrected {
-        (1.0 + 3.0 * phi) / pairs as f64
+        (1.0 + 3.0 * phi) / count_f64(pairs)
     } else {
         0.0
     };
@@ -304,8 +303,7 @@ impl<'a> Products<'a> {
                 sizes += size.ln();
             }
         }
-        #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
-        let n = (values.len() - 1) as f64;
+        let n = count_f64(values.len() - 1);
         let variance = squares / n;
         (variance > 0.0 && variance.is_finite()).then(|| Fit {
             coefficients,

@@ -7,11 +7,12 @@
 
 use super::fold::Counts;
 use super::periods::{Stretch, Task};
-use super::runs::{RunsTask, prefix_sums};
+use super::runs::RunsTask;
 use super::scratch::{Scratch, limit_of};
 use crate::model::grid::{Grid, Variant};
 use crate::model::noise::{Null, redden, resample, stream, whiten};
 use crate::numbers::count_f64;
+use crate::statistics::{mean, prefix_sums};
 use rayon::prelude::*;
 
 /// Maximum number of simulated series.
@@ -148,7 +149,7 @@ fn tail(best: &[f64], statistic: f64) -> f64 {
         .copied()
         .filter(|value| *value > f64::MIN)
         .collect();
-    let mean = best.iter().sum::<f64>() / count_f64(best.len());
+    let mean = mean(&best);
     let squares: f64 = best.iter().map(|value| (value - mean).powi(2)).sum();
     // The log-likelihood ratio falls off no slower than exp(-x) if the model holds.
     let scale =
@@ -170,7 +171,7 @@ impl Source {
             *value = (*value / null.sigma).clamp(-limit, limit);
         }
         innovations.remove(0);
-        let mean = innovations.iter().sum::<f64>() / count_f64(innovations.len());
+        let mean = mean(&innovations);
         let mut varies = false;
         for value in &mut innovations {
             *value -= mean;

@@ -1,7 +1,8 @@
 //! Values folded by a period, and their correlation with waveforms.
 
 use crate::model::form::Form;
-use crate::numbers::count_f64;
+use crate::numbers::{as_count, count_f64};
+use crate::statistics::prefix_sums;
 
 /// Widths of boxes, in bins of the fold.
 pub(crate) const BOX_BINS: [usize; 11] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48];
@@ -147,14 +148,8 @@ impl Fold {
 
     /// Finishes the fold; call once everything is added.
     pub fn sum_up(&mut self) {
-        self.prefix.clear();
-        self.prefix.push(0.0);
-        let mut sum = 0.0;
-        self.prefix.extend(self.sums.iter().map(|value| {
-            sum += value;
-            sum
-        }));
-        let total = sum;
+        prefix_sums(&self.sums, &mut self.prefix);
+        let total = self.prefix[self.sums.len()];
         self.prefix.extend_from_within(1..);
         for value in &mut self.prefix[self.sums.len() + 1..] {
             *value += total;
@@ -275,12 +270,7 @@ impl Fold {
         let bins = self.sums.len();
         let turn = std::f64::consts::TAU / count_f64(bins);
         let top = sin.atan2(cos) / turn - 0.5;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "within 0 and the number of bins"
-        )]
-        let bin = top.rem_euclid(count_f64(bins)).round() as usize % bins;
+        let bin = as_count(top.rem_euclid(count_f64(bins))) % bins;
         Some(Best {
             gain: 0.5 * (cos * cos + sin * sin) / norm,
             bin,
@@ -334,13 +324,7 @@ impl Fold {
 
 /// Returns the width of a box in bins.
 pub(crate) fn width_of(duty: f64, bins: usize) -> usize {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "within 1 and half the bins"
-    )]
-    let width = (duty * count_f64(bins)).round() as usize;
-    width.clamp(1, (bins / 2).max(1))
+    as_count(duty * count_f64(bins)).clamp(1, (bins / 2).max(1))
 }
 
 fn gain(sum: f64, norm: f64) -> f64 {

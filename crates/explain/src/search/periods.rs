@@ -12,6 +12,7 @@ use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
 use crate::model::noise::{Null, regress};
 use crate::numbers::{as_count, as_f64, count_f64};
+use crate::statistics::add;
 use std::ops::Range;
 
 /// Calendar periods, in microseconds of local time.
@@ -333,9 +334,7 @@ impl Task {
         sums.resize(Phase::new(self.period_bins.1).bins, 0.0);
         for one in stretches {
             let values = &told[one.first..one.first + one.len];
-            for (sum, value) in sums[one.place..one.place + one.len].iter_mut().zip(values) {
-                *sum += value;
-            }
+            add(&mut sums[one.place..one.place + one.len], values);
         }
     }
 
@@ -344,9 +343,7 @@ impl Task {
         sums.clear();
         sums.resize(Phase::new(self.period_bins.1).bins, 0.0);
         for part in longer.chunks_exact(sums.len()) {
-            for (sum, value) in sums.iter_mut().zip(part) {
-                *sum += value;
-            }
+            add(sums, part);
         }
     }
 

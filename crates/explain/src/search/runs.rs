@@ -7,7 +7,7 @@ use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
 use crate::model::input::JobRuns;
 use crate::model::pattern::ages;
-use crate::numbers::{as_f64, count_f64};
+use crate::numbers::{as_count, as_f64, count_f64};
 use schedule::{Delays, Run};
 use std::collections::BTreeMap;
 
@@ -181,12 +181,7 @@ fn distance(starts: &[(i64, i64)], at: f64) -> i64 {
     if distances.is_empty() {
         return 0;
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "below the number of distances"
-    )]
-    let rank = (count_f64(distances.len() - 1) * at).round() as usize;
+    let rank = as_count(count_f64(distances.len() - 1) * at);
     *distances.select_nth_unstable(rank).1
 }
 
@@ -463,17 +458,6 @@ impl RunsTask {
                 }
             })
     }
-}
-
-/// Computes the prefix sums of innovations.
-pub(crate) fn prefix_sums(white: &[f64], out: &mut Vec<f64>) {
-    out.clear();
-    out.push(0.0);
-    let mut sum = 0.0;
-    out.extend(white.iter().map(|value| {
-        sum += value;
-        sum
-    }));
 }
 
 fn sawtooth(starts: &[i64], period_us: i64, grid: &Grid, phi: f64, at: At) -> Option<Prepared> {

@@ -4,6 +4,7 @@ use super::fold::{Counts, Fold};
 use crate::model::grid::Variant;
 use crate::model::noise::Null;
 use crate::numbers::{as_count, as_f64, count_f64};
+use crate::statistics::add;
 
 /// Caps on innovations in standard deviations, for slow and for sharp values.
 const INNOVATION_SIGMAS: [f64; 2] = [4.0, 12.0];
@@ -165,9 +166,7 @@ impl Scratch {
         twice.clear();
         twice.resize(*bins * 2, 0.0);
         for (&first, part) in firsts.iter().zip(sums.chunks_exact(*bins)) {
-            for (sum, value) in twice[phase.edge(first)..].iter_mut().zip(part) {
-                *sum += value;
-            }
+            add(&mut twice[phase.edge(first)..], part);
         }
         self.fold.clear(phase.bins, self.counts);
         let (one, other) = twice.split_at(*bins);
@@ -209,9 +208,7 @@ impl Scratch {
             let last = self.at[end - 1];
             if last - at == (end - 1 - number) as u64 && last < until {
                 let values = &self.told[number..end];
-                for (sum, value) in sums[bin..bin + values.len()].iter_mut().zip(values) {
-                    *sum += value;
-                }
+                add(&mut sums[bin..bin + values.len()], values);
                 number = end;
                 continue;
             }

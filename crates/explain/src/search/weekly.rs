@@ -11,7 +11,7 @@ use super::windows::{CONTROLS_MAX, RUNS_MIN, evidence_of_ranks};
 use crate::calendar::offsets::UtcOffsets;
 use crate::calendar::periods::{DAY_US, HOUR_US};
 use crate::model::grid::Grid;
-use crate::statistics::over_sorted_windows;
+use crate::statistics::running_medians;
 use schedule::Delays;
 
 /// Lengths of the windows that are looked at, and how far apart they begin, in hours.
@@ -53,7 +53,7 @@ struct Tops {
 impl Tops {
     /// Returns those of rises and of drops.
     fn new(grid: &Grid) -> Option<[Self; 2]> {
-        let medians = over_sorted_windows(&grid.means, REACH, |window| window[window.len() / 2]);
+        let medians = running_medians(&grid.means, REACH);
         let hour = |wall: i64| wall.div_euclid(HOUR_US);
         let first = hour(*grid.wall_us.first()?);
         let count = usize::try_from(hour(*grid.wall_us.last()?) - first).ok()? + 1;

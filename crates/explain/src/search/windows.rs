@@ -12,7 +12,7 @@
 use super::runs::Class;
 use crate::calendar::periods::DAY_US;
 use crate::numbers::{as_f64, as_i64, count_f64};
-use crate::statistics::{median, over_sorted_windows, quantile, robust_scale};
+use crate::statistics::{difference, median, prefix_sums, quantile, robust_scale, running_medians};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -165,10 +165,8 @@ pub(crate) fn locate(
     let is_full = |class: &Class| leaves_no_room(class, gap_us);
     let of_day = (wanted.iter().any(|(_, class)| is_full(class)))
         .then(|| at_time_of_day(times_us, &up.values, gap_us));
-    let flat = of_day.as_ref().map(|of_day| {
-        let left = up.values.iter().zip(of_day).map(|(value, at)| value - at);
-        Scan::new(times_us, left.collect(), gap_us)
-    });
+    let flat =
+        (of_day.as_ref()).map(|of_day| Scan::new(times_us, difference(&up.values, of_day), gap_us));
     let scan_of = |class: &Class, is_drop: bool| match (&flat, is_drop) {
         (Some(flat), _) if is_full(class) => flat,
         (_, true) => &down,
@@ -249,7 +247,7 @@ fn is_in_proportion(values: &[f64], reach: usize) -> bool {
     if values.iter().any(|value| *value <= 0.0) {
         return false;
     }
-    let medians = over_sorted_windows(values, reach, |window| window[window.len() / 2]);
+    let medians = running_medians(values, reach);
     let middle = median(medians.clone());
     if medians.iter().any(|at| *at < middle * LEVEL_MIN) {
         return false;
@@ -273,11 +271,9 @@ impl<'a> Scan<'a> {
     fn new(times_us: &'a [i64], values: Vec<f64>, gap_us: i64) -> Self {
         let gap_us = gap_us.max(1);
         let reach = side_reach(gap_us);
-        let medians = over_sorted_windows(&values, reach, |window| window[window.len() / 2]);
-        let mut sums = vec![0.0];
-        for value in &values {
-            sums.push(sums[sums.len() - 1] + value);
-        }
+        let medians = running_medians(&values, reach);
+        let mut sums = Vec::with_capacity(values.len() + 1);
+        prefix_sums(&values, &mut sums);
         let longest = usize::try_from(LEN_MAX_US / gap_us).unwrap_or(0).max(1);
         let mut lengths = Vec::new();
         let mut len = 1;
@@ -285,12 +281,8 @@ impl<'a> Scan<'a> {
             lengths.push(len);
             len = (len * 4 / 3).max(len + 1);
         }
-        let apart = values
-            .iter()
-            .zip(&medians)
-            .map(|(value, median)| value - median);
         Self {
-            noise: robust_scale(&apart.collect::<Vec<_>>()),
+            noise: robust_scale(&difference(&values, &medians)),
             times_us,
             gap_us,
             values,

@@ -14,7 +14,7 @@ use crate::fit::found::{Findings, Found};
 use crate::model::form::Form;
 use crate::model::input::JobRuns;
 use crate::model::samples::{SampleTaken, Samples, Unusable};
-use crate::numbers::widest_us;
+use crate::numbers::{as_count, as_f64, widest_us};
 use crate::search::runs::Class;
 use facts::series::Better;
 use jiff::tz::TimeZone;
@@ -242,14 +242,7 @@ fn outcome(findings: &Findings, attributions: &[Attribution], evidence: &Evidenc
 /// Returns how many periods the samples cover, for a pattern seen in two or three of them.
 fn periods_seen(samples: &Samples, found: &Found) -> usize {
     let span = samples.times_us[samples.times_us.len() - 1] - samples.times_us[0];
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "two or three"
-    )]
-    let periods = (span as f64 / found.pattern.clock.period_us()).round() as usize;
-    periods.min(2)
+    as_count(as_f64(span) / found.pattern.clock.period_us()).min(2)
 }
 
 fn recurs(

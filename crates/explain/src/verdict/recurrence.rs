@@ -10,7 +10,7 @@ use crate::fit::found::Found;
 use crate::model::form::Form;
 use crate::model::pattern::{Clock, Pattern};
 use crate::model::samples::Samples;
-use crate::numbers::{as_f64, as_i64};
+use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::statistics::{median, quantile};
 use jiff::Timestamp;
 
@@ -331,14 +331,7 @@ fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
             Clock::Runs { .. } => 0.0,
         },
     };
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 1 and the largest number of bins"
-    )]
-    let bins = (period_us / as_f64(samples.gap_us))
-        .round()
-        .clamp(1.0, FOLDED_BINS_MAX) as usize;
+    let bins = as_count((period_us / as_f64(samples.gap_us)).clamp(1.0, FOLDED_BINS_MAX));
     let zone = pattern.clock.zone();
     let mut values: Vec<Vec<f64>> = vec![Vec::new(); bins];
     for (&wall, &value) in samples.wall_us.iter().zip(&samples.values) {
@@ -347,13 +340,7 @@ fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
         }
         let there_us = zone.map_or(wall, |zone| zone.there_us(wall));
         let phase = ((as_f64(there_us) - anchor) / period_us).rem_euclid(1.0);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            reason = "a phase below 1 of a few hundred bins"
-        )]
-        let bin = ((phase * bins as f64) as usize).min(bins - 1);
+        let bin = as_count((phase * count_f64(bins)).floor()).min(bins - 1);
         values[bin].push(value);
     }
     let mut of = |at: f64| -> Vec<Option<f64>> {

@@ -5,7 +5,7 @@ use crate::calendar::periods::DAY_US;
 use crate::fit::found::Found;
 use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, count_f64};
-use crate::statistics::{median, robust_scale};
+use crate::statistics::{mean, median, robust_scale, subtract};
 
 /// Another time of the day counts if it differs from the times around it by at least this part of what the event does, and by
 /// so many standard errors. Beside so many of them, the event may be load.
@@ -23,8 +23,7 @@ const DAYS_MIN: usize = 8;
 pub(super) fn are_alike(found: &Found, of_jobs: &[&Found], samples: &Samples) -> bool {
     let mut values = samples.values.clone();
     for other in of_jobs {
-        let own = other.values(&samples.wall_us);
-        values.iter_mut().zip(own).for_each(|(all, of)| *all -= of);
+        subtract(&mut values, &other.values(&samples.wall_us));
     }
     // The form has mean 0: beside an event it is not.
     let least = found.pattern.size() / 2.0;
@@ -113,7 +112,7 @@ impl Days {
     ) -> Option<(f64, f64)> {
         let per_day = self.is_event.len();
         let of_day = |day: &[f64]| {
-            let within = day[1..=len].iter().sum::<f64>() / count_f64(len);
+            let within = mean(&day[1..=len]);
             of_both(within - day[0], within - day[len + 1])
         };
         let starts = (time..).step_by(per_day).skip(usize::from(time == 0));

@@ -6,7 +6,7 @@ use crate::fit::located::spread_us;
 use crate::model::form::Form;
 use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, as_i64, count_f64};
-use crate::statistics::{median, robust_scale};
+use crate::statistics::{self, median, robust_scale};
 
 /// Time beside an event with which it is compared, at most.
 const BESIDE_US: i64 = 3 * 3_600_000_000;
@@ -204,7 +204,7 @@ fn contrast(samples: &Samples, from_us: i64, len_us: i64) -> Option<f64> {
         let due = as_f64(until - from) / as_f64(samples.gap_us);
         let values = &samples.values[first..last];
         let is_enough = count_f64(values.len()) * 2.0 >= due && !values.is_empty();
-        is_enough.then(|| values.iter().sum::<f64>() / count_f64(values.len()))
+        is_enough.then(|| statistics::mean(values))
     };
     let until_us = from_us + len_us;
     let (left, right) = (
