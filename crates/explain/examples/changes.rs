@@ -8,9 +8,11 @@
 //! ```
 #![allow(clippy::cast_precision_loss)] // counts
 
+#[path = "../src/change/draw.rs"]
+mod draw;
+
+use draw::Draw;
 use explain::change::{ChangePoint, segments};
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -79,44 +81,11 @@ fn find(path: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-struct Draw(Xoshiro256PlusPlus);
-
-impl Draw {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    fn heavy(&mut self) -> f64 {
-        let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
-        self.normal() / (squares / 3.0).sqrt()
-    }
-
-    fn memory(&mut self, len: usize, phi: f64) -> Vec<f64> {
-        let mut now = if phi < 1.0 {
-            self.normal() / (1.0 - phi * phi).sqrt()
-        } else {
-            0.0
-        };
-        (0..len)
-            .map(|_| {
-                let value = now;
-                now = phi * now + self.normal();
-                value
-            })
-            .collect()
-    }
-}
-
 type Noise = (&'static str, fn(&mut Draw, usize) -> Vec<f64>);
 
 /// Series without any changes.
 const NOISES: [Noise; 9] = [
-    ("white", |draw, len| draw.memory(len, 0.0)),
+    ("white", |draw, len| draw.white(len)),
     ("t3", |draw, len| (0..len).map(|_| draw.heavy()).collect()),
     ("AR .5", |draw, len| draw.memory(len, 0.5)),
     ("AR .9", |draw, len| draw.memory(len, 0.9)),
@@ -153,7 +122,7 @@ fn null(runs: u64, lens: &[usize]) {
         let mut cells = vec![len.to_string()];
         for (number, (_, noise)) in (0_u64..).zip(NOISES) {
             let alarms = (0..runs).filter(|run| {
-                let mut draw = Draw(Xoshiro256PlusPlus::seed_from_u64(1_000 * run + number));
+                let mut draw = Draw::new(1_000 * run + number);
                 !hourly(&noise(&mut draw, len)).is_empty()
             });
             cells.push(format!("{:.1} %", percent(alarms.count(), runs)));
@@ -171,7 +140,7 @@ fn power(runs: u64, lens: &[usize]) {
             for step in STEPS {
                 let (mut found, mut near, mut more) = (0, 0, 0);
                 for run in 0..runs {
-                    let mut draw = Draw(Xoshiro256PlusPlus::seed_from_u64(77 + run));
+                    let mut draw = Draw::new(77 + run);
                     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within len
                     let at = len / 4 + (draw.uniform() * len as f64 / 2.0) as usize;
                     let mut values = draw.memory(len, phi);

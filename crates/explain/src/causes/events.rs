@@ -280,10 +280,9 @@ impl Question<'_> {
 
 /// Whether a job of a class may begin anywhere in an interval about as long as the pattern, which then shows the interval.
 fn may_move(class: &Class, jobs: &[JobRuns], pattern: &Pattern) -> bool {
-    let Form::Box { duty } = pattern.form else {
+    let Some(len_us) = pattern.len_us() else {
         return false;
     };
-    let len_us = as_i64(duty * pattern.clock.period_us());
     class.members.iter().any(|&member| {
         let interval_us = widest_us(&jobs[member].starts_us());
         (len_us / 3..=len_us * 2).contains(&interval_us)

@@ -292,11 +292,7 @@ fn models(
     let on: Vec<f64> = grid
         .wall_us
         .iter()
-        .map(|wall| {
-            f64::from(u8::from(
-                (pattern.active_us.0..=pattern.active_us.1).contains(wall),
-            ))
-        })
+        .map(|&wall| f64::from(u8::from(pattern.is_active(wall))))
         .collect();
     let days = pattern.clock.weekdays();
     let works_less = days != Weekdays::ALL && days.count() >= WORKDAYS_MIN;
@@ -419,12 +415,11 @@ fn shape_of(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
         .into_iter()
         .map(|at| at + middle)
         .collect();
-    let is_on = |wall: i64| (pattern.active_us.0..=pattern.active_us.1).contains(&wall);
     ages(&align_to_samples(&starts, grid), period_us, &grid.wall_us)
         .into_iter()
         .zip(&grid.wall_us)
         .map(|(age, &wall)| {
-            if is_on(wall) {
+            if pattern.is_active(wall) {
                 pattern.form.at(age)
             } else {
                 0.0

@@ -13,6 +13,8 @@
 
 mod confirm;
 mod decide;
+#[cfg(test)]
+mod draw;
 mod grid;
 mod place;
 mod point;

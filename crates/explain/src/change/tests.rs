@@ -1,55 +1,10 @@
+use super::draw::Draw;
 use super::{BreakKind, ChangePoint, segments};
 use crate::change::point::DAY_US;
 use proptest::prelude::*;
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 const HOUR_US: i64 = 3_600_000_000;
 const NIGHT_US: i64 = 24 * HOUR_US;
-
-struct Draw(Xoshiro256PlusPlus);
-
-impl Draw {
-    fn new(seed: u64) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
-    }
-
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    /// Box and Muller (1958).
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    /// Student's t with three degrees of freedom.
-    fn heavy(&mut self) -> f64 {
-        let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
-        self.normal() / (squares / 3.0).sqrt()
-    }
-
-    /// Stationary AR(1) noise with innovations of variance 1; at a unit root it starts at 0.
-    fn memory(&mut self, len: usize, phi: f64) -> Vec<f64> {
-        let mut now = if phi < 1.0 {
-            self.normal() / (1.0 - phi * phi).sqrt()
-        } else {
-            0.0
-        };
-        (0..len)
-            .map(|_| {
-                let value = now;
-                now = phi * now + self.normal();
-                value
-            })
-            .collect()
-    }
-
-    fn white(&mut self, len: usize) -> Vec<f64> {
-        self.memory(len, 0.0)
-    }
-}
 
 fn every(step_us: i64, len: usize) -> Vec<i64> {
     let start = 1_474_000_000_000_000;

@@ -28,9 +28,7 @@ pub(super) struct Bursts {
 impl Bursts {
     /// Returns the runs in which much more is discarded than usually.
     pub(super) fn of_discards(table: &Table<'_>, drives: &[&str]) -> Option<Self> {
-        let rates: Vec<f64> = (0..table.samples())
-            .map(|sample| moved(table, drives, Metric::Discard, sample))
-            .collect();
+        let rates = rates(table, drives, Metric::Discard);
         let mut sorted = rates.clone();
         sorted.sort_by(f64::total_cmp);
         let usual = sorted.get(sorted.len() / USUAL)?.max(QUIET_KB_S);
@@ -44,15 +42,9 @@ impl Bursts {
 
     /// Returns the runs in which as much is written as after the largest jump of writes; that one is the clearest.
     pub(super) fn of_writes(table: &Table<'_>, drives: &[&str]) -> Option<Self> {
-        let rates: Vec<f64> = (0..table.samples())
-            .map(|sample| moved(table, drives, Metric::Write, sample).max(QUIET_KB_S))
-            .collect();
-        let jump = (1..rates.len())
-            .map(|sample| (sample, rates[sample] / rates[sample - 1]))
-            .filter(|(_, times)| *times >= JUMP_TIMES)
-            // The earliest one wins a tie.
-            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?
-            .0;
+        let rates = busy_rates(table, drives, Metric::Write);
+        let times = |sample: usize| rates[sample] / rates[sample - 1];
+        let jump = largest(rates.len(), times, JUMP_TIMES)?;
         let runs = runs(&rates, rates[jump - 1] * JUMP_TIMES);
         let clearest = runs.iter().position(|(first, _)| *first == jump)?;
         Some(Self { runs, clearest })
@@ -61,15 +53,9 @@ impl Bursts {
     /// Returns the run of samples in which as little is read as after the largest fall of reads.
     pub(super) fn of_fewer_reads(table: &Table<'_>, drives: &[&str]) -> Option<Self> {
         // How little is read does not matter below what counts as quiet, and neither does a fall to it from little more.
-        let rates: Vec<f64> = (0..table.samples())
-            .map(|sample| moved(table, drives, Metric::Read, sample).max(QUIET_KB_S))
-            .collect();
-        let fall = (1..rates.len())
-            .map(|sample| (sample, rates[sample - 1] / rates[sample]))
-            .filter(|(_, times)| *times >= FALL_TIMES)
-            // The earliest one wins a tie.
-            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?
-            .0;
+        let rates = busy_rates(table, drives, Metric::Read);
+        let times = |sample: usize| rates[sample - 1] / rates[sample];
+        let fall = largest(rates.len(), times, FALL_TIMES)?;
         // Reads that fall in several steps fall from the first of them on.
         let falls = |sample: &usize| rates[sample - 1] >= rates[*sample] * FALL_TIMES;
         let fall = (1..=fall).rev().take_while(falls).last()?;
@@ -116,6 +102,27 @@ impl Bursts {
             .filter(|sample| within.binary_search(sample).is_err())
             .collect()
     }
+}
+
+/// Returns what moved on all drives in each sample, in kB/s.
+pub(super) fn rates(table: &Table<'_>, drives: &[&str], metric: Metric) -> Vec<f64> {
+    let samples = 0..table.samples();
+    samples
+        .map(|sample| moved(table, drives, metric, sample))
+        .collect()
+}
+
+/// The same, at least [`QUIET_KB_S`].
+fn busy_rates(table: &Table<'_>, drives: &[&str], metric: Metric) -> Vec<f64> {
+    let rates = rates(table, drives, metric).into_iter();
+    rates.map(|rate| rate.max(QUIET_KB_S)).collect()
+}
+
+/// Returns the sample with the largest change from the one before it, if that is at least so large; the earliest of equals.
+fn largest(samples: usize, times: impl Fn(usize) -> f64, least: f64) -> Option<usize> {
+    (1..samples)
+        .filter(|&sample| times(sample) >= least)
+        .max_by(|&a, &b| times(a).total_cmp(&times(b)).then(b.cmp(&a)))
 }
 
 /// Returns the maximal runs of rates that are at least so high.

@@ -1,6 +1,6 @@
 //! Reads a disk log: the burst in it, what each device did, and what got worse.
 
-use super::burst::{Bursts, FALL_TIMES, JUMP_TIMES, QUIET_KB_S, moved};
+use super::burst::{Bursts, FALL_TIMES, JUMP_TIMES, QUIET_KB_S, moved, rates};
 use super::harm;
 use super::mounts::{self, MountedWith};
 use super::result::{Burst, DeviceJump, DiskLog, Moved};
@@ -67,8 +67,7 @@ fn discarded_kb_s(table: &Table<'_>) -> f64 {
     let drives: Vec<&str> = devices
         .filter(|device| !stack::is_stacked(device))
         .collect();
-    let rates = (0..table.samples()).map(|at| moved(table, &drives, Metric::Discard, at));
-    median(rates.collect())
+    median(rates(table, &drives, Metric::Discard))
 }
 
 fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {

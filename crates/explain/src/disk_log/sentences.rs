@@ -172,40 +172,42 @@ fn moment(burst: &Burst, zone: &TimeZone) -> String {
     })
 }
 
+/// Returns the first sample of the clearest burst, and describes when that was.
+fn begin(log: &DiskLog, zone: &TimeZone) -> (usize, String) {
+    clearest(log).map_or((1, String::new()), |burst| {
+        (burst.first_sample, moment(burst, zone))
+    })
+}
+
 /// Describes what got worse; reads that fall are told by device.
 fn worse(harm: &Harm) -> Option<String> {
     let percent = |value: f64| units::percent(value / 100.0);
     let ms = |value: f64| format!("{} ms", units::number(value));
     let (from, to) = (harm.from, harm.to);
     let device = harm.device.as_deref().unwrap_or_default();
-    match harm.what {
-        HarmTo::Reads => None,
-        HarmTo::Iowait => Some(format!(
+    let takes = |what: &str| {
+        format!(
+            "A {what} {device} takes {} instead of {}.",
+            ms(to),
+            ms(from)
+        )
+    };
+    Some(match harm.what {
+        HarmTo::Reads => return None,
+        HarmTo::Iowait => format!(
             "CPU time spent waiting for disks (%iowait) goes from {} to {}.",
             percent(from),
             percent(to)
-        )),
-        HarmTo::ReadTime => Some(format!(
-            "A read of {device} takes {} instead of {}.",
-            ms(to),
-            ms(from)
-        )),
-        HarmTo::RequestTime => Some(format!(
-            "A request to {device} takes {} instead of {}.",
-            ms(to),
-            ms(from)
-        )),
-        HarmTo::FlushTime => Some(format!(
-            "A flush of {device} takes {} instead of {}.",
-            ms(to),
-            ms(from)
-        )),
-        HarmTo::Utilization => Some(format!(
+        ),
+        HarmTo::ReadTime => takes("read of"),
+        HarmTo::RequestTime => takes("request to"),
+        HarmTo::FlushTime => takes("flush of"),
+        HarmTo::Utilization => format!(
             "{device} is busy {} of the time instead of {}.",
             percent(to),
             percent(from)
-        )),
-    }
+        ),
+    })
 }
 
 fn writes(log: &DiskLog, zone: &TimeZone) -> String {
@@ -221,9 +223,7 @@ fn writes(log: &DiskLog, zone: &TimeZone) -> String {
     }
     let from_nothing = log.devices.iter().filter(|device| device.times.is_none());
     named.extend(from_nothing.map(|device| format!("{} from nothing", device.device)));
-    let (first, at) = clearest(log).map_or((1, String::new()), |burst| {
-        (burst.first_sample, moment(burst, zone))
-    });
+    let (first, at) = begin(log, zone);
     format!(
         "Writes jump between sample {} and sample {first} of {}{at}: {} (relative to the samples before).",
         first - 1,
@@ -234,9 +234,7 @@ fn writes(log: &DiskLog, zone: &TimeZone) -> String {
 
 /// Describes reads that fall while nothing else rises.
 fn fewer_reads(log: &DiskLog, zone: &TimeZone) -> String {
-    let (first, at) = clearest(log).map_or((1, String::new()), |burst| {
-        (burst.first_sample, moment(burst, zone))
-    });
+    let (first, at) = begin(log, zone);
     format!(
         "Reads fall between sample {} and sample {first} of {}{at}, while writes do not rise: {}.",
         first - 1,

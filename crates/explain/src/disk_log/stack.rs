@@ -1,5 +1,6 @@
 //! Identifies the member drives of a stacked device by their sums.
 
+use super::burst::moved;
 use super::table::{Metric, Table};
 
 /// Tolerance between a device and its members: requests are counted when submitted above and when completed
@@ -30,7 +31,10 @@ pub(super) fn members(
     let busy: Vec<&str> = drives
         .iter()
         .copied()
-        .filter(|drive| (0..jump).any(|sample| moved(table, drive, sample) > 0.0))
+        .filter(|drive| {
+            let moves = |metric| (0..jump).any(|at| table.get(drive, metric, at) > Some(0.0));
+            moves(Metric::Read) || moves(Metric::Write)
+        })
         .collect();
     let best = candidates(&busy)
         .into_iter()
@@ -39,13 +43,6 @@ pub(super) fn members(
         .min_by(|a, b| a.0.total_cmp(&b.0));
     best.map(|(_, set)| set.into_iter().map(str::to_owned).collect())
         .unwrap_or_default()
-}
-
-fn moved(table: &Table<'_>, drive: &str, sample: usize) -> f64 {
-    [Metric::Read, Metric::Write]
-        .into_iter()
-        .filter_map(|metric| table.get(drive, metric, sample))
-        .sum()
 }
 
 /// Returns the sets of drives to try: all, those of one family (`nvme`, `sd`), and every subset of a few.
@@ -62,13 +59,8 @@ fn candidates<'a>(busy: &[&'a str]) -> Vec<Vec<&'a str>> {
             .collect();
     }
     let family = |drive: &str| -> String {
-        let letters = drive.trim_start_matches("nvme");
-        let is_nvme = letters.len() < drive.len();
-        if is_nvme {
-            "nvme".to_owned()
-        } else {
-            drive.chars().take(2).collect()
-        }
+        let letters = if drive.starts_with("nvme") { 4 } else { 2 };
+        drive.chars().take(letters).collect()
     };
     let mut families: Vec<(String, Vec<&str>)> = Vec::new();
     for &drive in busy {
@@ -94,10 +86,7 @@ fn difference(table: &Table<'_>, device: &str, drives: &[&str], jump: usize) -> 
             let Some(own) = table.get(device, metric, sample) else {
                 continue;
             };
-            let sum: f64 = drives
-                .iter()
-                .filter_map(|drive| table.get(drive, metric, sample))
-                .sum();
+            let sum = moved(table, drives, metric, sample);
             let scale = own.max(sum);
             if scale > 0.0 {
                 let this = (own - sum).abs() / scale;

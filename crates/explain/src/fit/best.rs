@@ -11,14 +11,14 @@ use super::weekdays::weekday_gain;
 use crate::calendar::other_zone::OtherZone;
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant, grids};
-use crate::model::noise::{Fit, Null, whiten};
+use crate::model::noise::{Fit, Null};
 use crate::model::pattern::{Clock, Pattern};
 use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, count_f64, widest_us};
 use crate::search::bootstrap::probability;
 use crate::search::periods::{CYCLES_MIN, Candidate, Task, tasks};
 use crate::search::runs::{At, Class, Forms, RunsFit, RunsTask};
-use crate::search::scratch::{Scratch, limit_of};
+use crate::search::scratch::{Scratch, innovations_of};
 use crate::statistics::{difference, prefix_sums};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -55,14 +55,7 @@ struct Whitened {
 
 impl Whitened {
     fn new(grid: &Grid, variant: Variant) -> Option<Self> {
-        let mut white = Vec::new();
-        let null = grid.null(variant)?;
-        let centred: Vec<f64> = grid.values(variant).iter().map(|v| v - null.mean).collect();
-        whiten(&grid.index, &centred, null.phi, &mut white);
-        let limit = limit_of(variant);
-        for value in &mut white {
-            *value = (*value / null.sigma).clamp(-limit, limit);
-        }
+        let (null, white) = innovations_of(grid, variant)?;
         let mut prefix = Vec::new();
         prefix_sums(&white, &mut prefix);
         Some(Self {
@@ -245,10 +238,8 @@ impl<'a> Search<'a> {
         if active_us == (i64::MIN, i64::MAX) {
             return;
         }
-        let within = |(_, wall): &(usize, &i64)| (active_us.0..=active_us.1).contains(*wall);
-        let on: Vec<usize> = (samples.wall_us.iter().enumerate())
-            .filter(within)
-            .map(|(i, _)| i)
+        let on: Vec<usize> = (0..samples.wall_us.len())
+            .filter(|&i| found.pattern.is_active(samples.wall_us[i]))
             .collect();
         let wall_us: Vec<i64> = on.iter().map(|&i| samples.wall_us[i]).collect();
         let values: Vec<f64> = on.iter().map(|&i| self.values[i]).collect();

@@ -218,9 +218,9 @@ fn is_dominated_by_few(pattern: &Pattern, grid: &Grid) -> bool {
         return false;
     }
     let phases = pattern.clock.phases(&grid.wall_us);
-    let is_on = |wall: &i64| (pattern.active_us.0..=pattern.active_us.1).contains(wall);
     let bins = grid.means.iter().zip(phases).zip(&grid.wall_us);
-    let on = bins.filter(|(_, wall)| is_on(wall)).map(|(bin, _)| bin);
+    let on = bins.filter(|(_, wall)| pattern.is_active(**wall));
+    let on = on.map(|(bin, _)| bin);
     let (means, phases): (Vec<f64>, Vec<f64>) = on.unzip();
     !box_size(&means, &phases, duty, Baseline::BothSides, grid.is_wide)
         .is_some_and(|typical| is_typical(&typical))
@@ -230,7 +230,7 @@ fn is_dominated_by_few(pattern: &Pattern, grid: &Grid) -> bool {
 /// sawtooth. `None` if periods have too few samples.
 fn typical_slope(pattern: &Pattern, grid: &Grid) -> Option<f64> {
     let phases = pattern.clock.phases(&grid.wall_us);
-    let is_on = |i: &usize| (pattern.active_us.0..=pattern.active_us.1).contains(&grid.wall_us[*i]);
+    let is_on = |i: &usize| pattern.is_active(grid.wall_us[*i]);
     let on: Vec<usize> = (0..grid.len()).filter(is_on).collect();
     let moved: Vec<f64> = on
         .chunk_by(|&a, &b| phases[a] <= phases[b])
@@ -312,7 +312,7 @@ pub(crate) fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
 /// active.
 pub(crate) fn onsets_of(pattern: &Pattern, grid: &Grid) -> (Vec<(i64, f64)>, Range<usize>) {
     let onsets = evidence(pattern, grid);
-    let inside = |at: &(i64, f64)| (pattern.active_us.0..=pattern.active_us.1).contains(&at.0);
+    let inside = |at: &(i64, f64)| pattern.is_active(at.0);
     let start = onsets.iter().position(inside).unwrap_or(0);
     let end = start + onsets.iter().filter(|at| inside(at)).count();
     (onsets, start..end)

@@ -37,16 +37,9 @@ pub(crate) fn widest_for(grids: &[Grid], period_us: f64) -> usize {
 
 /// Fits the size and noise of a pattern on its grid, where it is active.
 pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
-    let is_on = |wall: &i64| (pattern.active_us.0..=pattern.active_us.1).contains(wall);
-    let on: Option<Vec<usize>> = if grid.wall_us.iter().all(is_on) {
-        None
-    } else {
-        Some(
-            (0..grid.len())
-                .filter(|&i| is_on(&grid.wall_us[i]))
-                .collect(),
-        )
-    };
+    let is_on = |i: &usize| pattern.is_active(grid.wall_us[*i]);
+    let is_always_on = (0..grid.len()).all(|i| is_on(&i));
+    let on: Option<Vec<usize>> = (!is_always_on).then(|| (0..grid.len()).filter(is_on).collect());
     let on = on.as_deref();
     let index = only(&grid.index, on);
     let values = only(grid.values(pattern.variant), on);

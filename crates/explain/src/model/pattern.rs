@@ -202,6 +202,19 @@ fn there(zone: Option<&Arc<OtherZone>>, wall_us: i64) -> i64 {
 }
 
 impl Pattern {
+    /// Returns whether it is active at a local time.
+    pub fn is_active(&self, wall_us: i64) -> bool {
+        (self.active_us.0..=self.active_us.1).contains(&wall_us)
+    }
+
+    /// Returns how long its events last, in microseconds; `None` if it does not consist of events.
+    pub fn len_us(&self) -> Option<i64> {
+        match self.form {
+            Form::Box { duty } => Some(as_i64(duty * self.clock.period_us())),
+            Form::Sawtooth | Form::Wave => None,
+        }
+    }
+
     /// Returns its contribution at each of ascending local times.
     pub fn values(&self, wall_us: &[i64]) -> Vec<f64> {
         let phases = self.clock.phases(wall_us);
@@ -209,10 +222,10 @@ impl Pattern {
             .iter()
             .zip(phases)
             .map(|(&wall, phase)| {
-                if wall < self.active_us.0 || wall > self.active_us.1 {
-                    0.0
-                } else {
+                if self.is_active(wall) {
                     contribution(self.form, &self.coefficients, phase)
+                } else {
+                    0.0
                 }
             })
             .collect()

@@ -8,9 +8,9 @@
 use super::fold::Counts;
 use super::periods::{Stretch, Task};
 use super::runs::RunsTask;
-use super::scratch::{Scratch, limit_of};
+use super::scratch::{Scratch, innovations_of};
 use crate::model::grid::{Grid, Variant};
-use crate::model::noise::{Null, redden, resample, stream, whiten};
+use crate::model::noise::{Null, redden, resample, stream};
 use crate::numbers::count_f64;
 use crate::statistics::{mean, prefix_sums};
 use rayon::prelude::*;
@@ -160,16 +160,8 @@ fn tail(best: &[f64], statistic: f64) -> f64 {
 
 impl Source {
     fn new(rest: &[Grid], grid: usize, variant: Variant) -> Option<Self> {
-        let values = rest[grid].values(variant);
         let index = &rest[grid].index;
-        let mut innovations = Vec::new();
-        let null = rest[grid].null(variant)?;
-        let centred: Vec<f64> = values.iter().map(|value| value - null.mean).collect();
-        whiten(index, &centred, null.phi, &mut innovations);
-        let limit = limit_of(variant);
-        for value in &mut innovations {
-            *value = (*value / null.sigma).clamp(-limit, limit);
-        }
+        let (null, mut innovations) = innovations_of(&rest[grid], variant)?;
         innovations.remove(0);
         let mean = mean(&innovations);
         let mut varies = false;

@@ -1,8 +1,8 @@
 //! Folds by many periods: buffers that are reused from one to the next.
 
 use super::fold::{Counts, Fold};
-use crate::model::grid::Variant;
-use crate::model::noise::Null;
+use crate::model::grid::{Grid, Variant};
+use crate::model::noise::{Null, whiten};
 use crate::numbers::{as_count, as_f64, count_f64};
 use crate::statistics::add;
 
@@ -10,8 +10,22 @@ use crate::statistics::add;
 const INNOVATION_SIGMAS: [f64; 2] = [4.0, 12.0];
 
 /// Returns the cap on innovations of a variant, in standard deviations.
-pub(crate) fn limit_of(variant: Variant) -> f64 {
+fn limit_of(variant: Variant) -> f64 {
     INNOVATION_SIGMAS[usize::from(variant == Variant::Sharp)]
+}
+
+/// Returns the noise of one variant of a grid's values, and the innovations of these in its standard deviations, capped;
+/// `None` if they do not vary or are too few.
+pub(crate) fn innovations_of(grid: &Grid, variant: Variant) -> Option<(Null, Vec<f64>)> {
+    let null = grid.null(variant)?;
+    let centred: Vec<f64> = grid.values(variant).iter().map(|v| v - null.mean).collect();
+    let mut white = Vec::new();
+    whiten(&grid.index, &centred, null.phi, &mut white);
+    let limit = limit_of(variant);
+    for value in &mut white {
+        *value = (*value / null.sigma).clamp(-limit, limit);
+    }
+    Some((null, white))
 }
 
 /// Number of parts whose folds serve many periods.

@@ -335,7 +335,7 @@ fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
     let zone = pattern.clock.zone();
     let mut values: Vec<Vec<f64>> = vec![Vec::new(); bins];
     for (&wall, &value) in samples.wall_us.iter().zip(&samples.values) {
-        if wall < pattern.active_us.0 || wall > pattern.active_us.1 {
+        if !pattern.is_active(wall) {
             continue;
         }
         let there_us = zone.map_or(wall, |zone| zone.there_us(wall));

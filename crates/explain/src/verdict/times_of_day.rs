@@ -28,9 +28,8 @@ pub(super) fn are_alike(found: &Found, of_jobs: &[&Found], samples: &Samples) ->
     // The form has mean 0: beside an event it is not.
     let least = found.pattern.size() / 2.0;
     let own = found.values(&samples.wall_us);
-    let (from, until) = found.pattern.active_us;
-    let counts =
-        |wall: i64| (from..=until).contains(&wall) && found.pattern.clock.is_on_its_days(wall);
+    let pattern = &found.pattern;
+    let counts = |wall: i64| pattern.is_active(wall) && pattern.clock.is_on_its_days(wall);
     let days = Days::new(samples, &values, |at| {
         counts(samples.wall_us[at]).then_some(own[at] / least > 1.0)
     });

@@ -36,10 +36,9 @@ const DAYS_MIN: usize = 3;
 
 /// Returns whether none of the other six days shows a part of a weekly event at the same time of the day.
 pub(super) fn is_of_one_day(found: &Found, samples: &Samples) -> bool {
-    let Form::Box { duty } = found.pattern.form else {
+    let Some(len_us) = found.pattern.len_us() else {
         return false;
     };
-    let len_us = as_i64(duty * found.pattern.clock.period_us());
     let middle = found.pattern.middle_us();
     let on: Vec<i64> = (found.shown_onsets(samples).iter())
         .map(|(at, _)| samples.offsets.utc_us(at + middle))
@@ -122,13 +121,10 @@ pub(super) fn is_scattered(found: &Found, samples: &Samples) -> bool {
 /// Returns whether events begin at the same moment each time, while how long they last varies: a job starts by the clock and ends
 /// when it is done; people's load comes and goes.
 pub(super) fn is_clockwork(found: &Found, samples: &Samples) -> bool {
-    let Form::Box { duty } = found.pattern.form else {
+    let len_us = found.pattern.len_us();
+    let Some(len_us) = len_us.filter(|_| samples.gap_us <= CLOCKWORK_GAP_US) else {
         return false;
     };
-    if samples.gap_us > CLOCKWORK_GAP_US {
-        return false;
-    }
-    let len_us = as_i64(duty * found.pattern.clock.period_us());
     let middle = found.pattern.middle_us();
     let (mut begins, mut ends) = (Vec::new(), Vec::new());
     for (at, _) in found.shown_onsets(samples) {
