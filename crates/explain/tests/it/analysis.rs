@@ -1,5 +1,7 @@
 use crate::simulate::{Noise, Null, RIGHT_CLASS, Sawtooth, four_jobs, job, runs_of};
-use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, in_zone, made, only, series};
+use crate::testing::{
+    DAY_US, HOUR_US, START_US, assert_says, cron, given, in_zone, made, only, series,
+};
 use explain::verdict::{ChangeKind, Cycle, Kind, Level, Role, Shape};
 use explain::{Options, explain};
 use facts::host::Trigger;
@@ -203,11 +205,7 @@ fn two_weeks_are_too_short_for_a_weekly_pattern() {
     });
     let verdict = only(made, &[]);
     assert_eq!(verdict.kind, Kind::Undecided, "{}", verdict.sentence);
-    assert!(
-        verdict.sentence.contains("only 2 cycles of"),
-        "{}",
-        verdict.sentence
-    );
+    assert_says(&verdict.sentence, "only 2 cycles of");
 }
 
 #[test]

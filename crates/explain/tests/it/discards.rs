@@ -1,6 +1,6 @@
 //! Series of the time of discards and flushes: what recurs in them is told to be discards only where writes do not explain it.
 
-use crate::testing::{DAY_US, HOUR_US, START_US, made};
+use crate::testing::{DAY_US, HOUR_US, START_US, assert_never_says, assert_says, made};
 use explain::verdict::{Requests, SeriesVerdict};
 use explain::{Options, explain};
 use facts::series::{DiscardTime, Series};
@@ -58,8 +58,8 @@ fn a_weekly_rise_without_writes_is_of_discards_however_large() {
             sentence.starts_with("Probably discards: discard or flush time of sda"),
             "{sentence}"
         );
-        assert!(sentence.contains("every week (9 of 9 weeks)"), "{sentence}");
-        assert!(sentence.contains("Writes do not rise then"), "{sentence}");
+        assert_says(sentence, "every week (9 of 9 weeks)");
+        assert_says(sentence, "Writes do not rise then");
     }
 }
 
@@ -84,16 +84,8 @@ fn flushes_that_come_with_writes_are_not_told_as_discards() {
         };
         let verdict = of(device(20.0 * times, 0.1, writes)).verdict;
         assert_eq!(verdict.requests, Some(Requests::WithWrites), "{times}");
-        assert!(
-            !verdict.sentence.contains("Probably discards"),
-            "{}",
-            verdict.sentence
-        );
-        assert!(
-            verdict.sentence.contains("may be flushes"),
-            "{}",
-            verdict.sentence
-        );
+        assert_never_says(&verdict.sentence, "Probably discards");
+        assert_says(&verdict.sentence, "may be flushes");
     }
 }
 
@@ -102,11 +94,7 @@ fn flushes_that_come_with_writes_are_not_told_as_discards() {
 fn slower_flushes_are_not_told_as_discards() {
     let verdict = of(device(50.0, 0.5, |_| 100.0)).verdict;
     assert_eq!(verdict.requests, Some(Requests::DiscardsOrFlushes));
-    assert!(
-        !verdict.sentence.contains("Probably"),
-        "{}",
-        verdict.sentence
-    );
+    assert_never_says(&verdict.sentence, "Probably");
 }
 
 #[test]
@@ -128,11 +116,7 @@ fn a_host_of_many_fsyncs_has_no_discards() {
         }
     };
     let verdict = of(device(0.0, 0.3, by_day)).verdict;
-    assert!(
-        !verdict.sentence.contains("iscards:"),
-        "{}",
-        verdict.sentence
-    );
+    assert_never_says(&verdict.sentence, "iscards:");
     assert_ne!(verdict.requests, Some(Requests::Discards));
 }
 

@@ -1,6 +1,6 @@
 //! Series of several hosts: what they have in common is told once.
 
-use crate::testing::{DAY_US, HOUR_US, cron, made};
+use crate::testing::{DAY_US, HOUR_US, assert_says, cron, made};
 use explain::verdict::{Analysis, Kind};
 use explain::{JobRuns, Options, explain};
 use facts::series::Series;
@@ -86,7 +86,7 @@ fn what_no_job_explains_is_told_as_such_and_other_times_are_another_conclusion()
         [(4, &["cron.weekly/fstrim".to_owned()][..]), (6, &[])]
     );
     let sentence = &analysis.common[1].sentence;
-    assert!(sentence.contains("Wednesday"), "{sentence}");
+    assert_says(sentence, "Wednesday");
     assert!(
         sentence.ends_with("no known job explains all."),
         "{sentence}"

@@ -1,5 +1,7 @@
 use crate::simulate::{Noise, Null};
-use crate::testing::{DAY_US, HOUR_US, START_US, cron, in_zone, made, only};
+use crate::testing::{
+    DAY_US, HOUR_US, START_US, assert_never_says, assert_says, cron, in_zone, made, only,
+};
 use explain::change::segments;
 use explain::verdict::{Kind, Level, Shape, Verdict};
 use facts::series::Series;
@@ -44,7 +46,7 @@ fn a_sawtooth_of_hours_is_not_told_by_the_day() {
         } else {
             "rises by 9"
         };
-        assert!(verdict.sentence.contains(says), "{}", verdict.sentence);
+        assert_says(&verdict.sentence, says);
     }
 }
 
@@ -61,18 +63,12 @@ fn working_hours_are_reported_as_load() {
     let verdict = only(series, &[]);
     assert_eq!(verdict.kind, Kind::Unattributed);
     let sentence = &verdict.sentence;
-    assert!(
-        sentence.contains("for about 10 h from Monday to Friday ("),
-        "{sentence}"
-    );
-    assert!(
-        sentence.contains("days), starting between 07:45 and 08:00 UTC."),
-        "{sentence}"
-    );
+    assert_says(sentence, "for about 10 h from Monday to Friday (");
+    assert_says(sentence, "days), starting between 07:45 and 08:00 UTC.");
     assert!(sentence.contains("Load during working hours looks like this"));
     // The effect is smaller on both days of the weekend.
     let weekend = "a longer rise of 3 ms on Saturday and Sunday between 07:45 and 08:00";
-    assert!(sentence.contains(weekend), "{sentence}");
+    assert_says(sentence, weekend);
 }
 
 #[test]
@@ -84,11 +80,7 @@ fn steady_rise_is_a_trend_without_a_pattern() {
     assert_eq!(verdict.kind, Kind::None, "{}", verdict.sentence);
     let slope = verdict.trend_per_day.expect("a slope");
     assert!((slope / 0.24 - 1.0).abs() < 0.05, "{slope}");
-    assert!(
-        verdict.sentence.contains("rises steadily, from 2"),
-        "{}",
-        verdict.sentence
-    );
+    assert_says(&verdict.sentence, "rises steadily, from 2");
     assert!(
         only(made(24 * 90, HOUR_US, 23, |_| 20.0), &[])
             .trend_per_day
@@ -362,7 +354,7 @@ fn two_hours_of_hourly_load_may_be_a_job_of_one() {
     let verdict = only(series, &jobs);
     assert_eq!(verdict.level, Some(Level::Fits), "{}", verdict.sentence);
     let may_be = "but ordinary load may last as long";
-    assert!(verdict.sentence.contains(may_be), "{}", verdict.sentence);
+    assert_says(&verdict.sentence, may_be);
 }
 
 /// Hourly samples of six weeks with a level for each hour of the day, and what `explain` says with an idle job at 13:20.
@@ -382,7 +374,7 @@ fn an_hour_may_be_load_where_other_hours_differ_as_much() {
     let verdict = by_hour(|hour| LEVELS[hour]);
     assert_ne!(verdict.level, Some(Level::Named), "{}", verdict.sentence);
     let may_be = "Other times of the day vary by a comparable amount";
-    assert!(verdict.sentence.contains(may_be), "{}", verdict.sentence);
+    assert_says(&verdict.sentence, may_be);
 }
 
 #[test]
@@ -420,7 +412,7 @@ fn a_drop_at_noon_of_working_days_may_be_a_break() {
     let daily = only(series.clone(), &[cron("report", "55 11 * * *", &series)]);
     assert_ne!(daily.level, Some(Level::Named), "{}", daily.sentence);
     let may_be = "A break in the work of these days looks like this";
-    assert!(daily.sentence.contains(may_be), "{}", daily.sentence);
+    assert_says(&daily.sentence, may_be);
     let own = only(series.clone(), &[cron("report", "55 11 * * 1-5", &series)]);
     assert_eq!(own.level, Some(Level::Named), "{}", own.sentence);
 }
@@ -438,11 +430,7 @@ fn samples_may_end_in_an_hour_that_comes_twice() {
         *time_us += by_us;
     }
     let verdict = in_zone(series, &[], &berlin);
-    assert!(
-        verdict.sentence.contains("jumps up"),
-        "{}",
-        verdict.sentence
-    );
+    assert_says(&verdict.sentence, "jumps up");
 }
 
 #[test]
@@ -461,5 +449,5 @@ fn a_weekly_job_before_nightly_samples_is_not_called_load() {
     // One weekday of seven: that is no proof.
     assert_eq!(verdict.level, Some(Level::Fits), "{}", verdict.sentence);
     assert_eq!(verdict.classes[0].jobs, ["scrub"], "{}", verdict.sentence);
-    assert!(!verdict.sentence.contains("load"), "{}", verdict.sentence);
+    assert_never_says(&verdict.sentence, "load");
 }

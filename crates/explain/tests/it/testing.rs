@@ -56,6 +56,18 @@ pub(crate) fn made(count: usize, gap_us: i64, seed: u64, value: impl Fn(i64) -> 
     series(times_us, values)
 }
 
+/// Asserts that a sentence has this part.
+#[track_caller]
+pub(crate) fn assert_says(sentence: &str, part: &str) {
+    assert!(sentence.contains(part), "not {part:?}: {sentence}");
+}
+
+/// Asserts that it does not.
+#[track_caller]
+pub(crate) fn assert_never_says(sentence: &str, part: &str) {
+    assert!(!sentence.contains(part), "{part:?}: {sentence}");
+}
+
 pub(crate) fn only(series: Series, jobs: &[JobRuns]) -> Verdict {
     in_zone(series, jobs, &TimeZone::UTC)
 }

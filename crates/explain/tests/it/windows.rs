@@ -1,5 +1,7 @@
 //! Jobs that start anywhere in a window, gauges, and jobs that do their work on some of their runs.
-use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, noise, only, series, timer};
+use crate::testing::{
+    DAY_US, HOUR_US, START_US, assert_says, cron, given, noise, only, series, timer,
+};
 use explain::verdict::{Level, Verdict};
 use facts::series::Series;
 use rand_core::{Rng as _, SeedableRng as _};
@@ -132,11 +134,7 @@ fn the_default_fstrim_timer_is_named_and_no_worse_the_larger_its_effect() {
                 assert_eq!(least, 2, "{told}");
                 // The first one may lie too near to the first sample.
                 assert!(verdict.cycles_seen >= Some(15), "{}", verdict.sentence);
-                assert!(
-                    verdict.sentence.contains("between Monday 00:00 and 01:40"),
-                    "{}",
-                    verdict.sentence
-                );
+                assert_says(&verdict.sentence, "between Monday 00:00 and 01:40");
                 let effect = verdict.effect.expect("an effect");
                 let len_min = effect.len_s.expect("a length") / 60.0;
                 assert!((15.0..46.0).contains(&len_min), "{}", verdict.sentence);
@@ -198,7 +196,7 @@ fn exact_starts_from_a_log_leave_no_event_out() {
         assert_eq!(quality(&verdict, "fstrim.timer"), 2, "{}", verdict.sentence);
         assert!(verdict.cycles_seen >= Some(15), "{}", verdict.sentence);
         let place = "between Monday 00:0";
-        assert!(verdict.sentence.contains(place), "{}", verdict.sentence);
+        assert_says(&verdict.sentence, place);
     }
 }
 

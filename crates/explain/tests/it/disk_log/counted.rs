@@ -151,16 +151,16 @@ fn a_dated_log_tells_when_and_which_jobs_were_due() {
     };
     let log = read_log(&dated(48), &cron_weekly()).expect("a log");
     let said = format!("{} {}", log.sentences.join(" "), log.cannot_tell.join(" "));
-    assert!(said.contains("(from Sunday 2020-04-12 06:48:06)"), "{said}");
-    assert!(
-        said.contains("due then, or in the ten minutes before: cron.weekly/fstrim at 06:47"),
-        "{said}"
+    assert_says(&said, "(from Sunday 2020-04-12 06:48:06)");
+    assert_says(
+        &said,
+        "due then, or in the ten minutes before: cron.weekly/fstrim at 06:47",
     );
     // An hour later it was not, and an hour before neither.
     for minute in [108, 0] {
         let log = read_log(&dated(minute), &cron_weekly()).expect("a log");
         let said = log.cannot_tell.join(" ");
-        assert!(said.contains("no known job was due then"), "{said}");
+        assert_says(&said, "no known job was due then");
     }
 }
 
