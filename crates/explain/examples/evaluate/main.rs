@@ -24,7 +24,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const PARTS: [&str; 7] = [
-    "sawtooth", "blind", "spikes", "nulls", "large", "many", "weekday",
+    "sawtooth", "blind", "weekday", "spikes", "nulls", "large", "many",
 ];
 const USAGE: &str = "evaluate [sawtooth|blind|spikes|nulls|large|many|weekday]... [--seeds N] [--nulls N] \
                      | evaluate export DIR [--seeds N]";
@@ -82,26 +82,17 @@ fn main() -> ExitCode {
             }
         };
     }
-    if asked.has("sawtooth") {
-        print!("{}", sawtooth(asked.seeds));
-    }
-    if asked.has("blind") {
-        print!("{}", blind(asked.seeds));
-    }
-    if asked.has("weekday") {
-        print!("{}", weekday(asked.seeds));
-    }
-    if asked.has("spikes") {
-        print!("{}", spikes(asked.seeds));
-    }
-    if asked.has("nulls") {
-        print!("{}", nulls(asked.nulls));
-    }
-    if asked.has("large") {
-        print!("{}", speed::large());
-    }
-    if asked.has("many") {
-        print!("{}", speed::many());
+    for part in PARTS.into_iter().filter(|part| asked.has(part)) {
+        let text = match part {
+            "sawtooth" => sawtooth(asked.seeds),
+            "blind" => blind(asked.seeds),
+            "weekday" => weekday(asked.seeds),
+            "spikes" => spikes(asked.seeds),
+            "nulls" => nulls(asked.nulls),
+            "large" => speed::large(),
+            _ => speed::many(),
+        };
+        print!("{text}");
     }
     ExitCode::SUCCESS
 }
@@ -118,13 +109,8 @@ fn verdict(series: &Series, jobs: &[JobRuns], zone: &TimeZone) -> Verdict {
         zone: zone.clone(),
         ..Options::default()
     };
-    let analysis = explain(std::slice::from_ref(series), jobs, &options);
-    analysis
-        .series
-        .into_iter()
-        .next()
-        .expect("one verdict for each series")
-        .verdict
+    let mut analysis = explain(std::slice::from_ref(series), jobs, &options);
+    analysis.series.remove(0).verdict
 }
 
 /// Returns jobs with their runs for the time of a series and five weeks before.
@@ -185,6 +171,13 @@ fn found(made: &Simulated, sawtooth: &Sawtooth, verdict: &Verdict) -> Outcome {
     }
 }
 
+fn with_noise(noise: f64) -> Sawtooth {
+    Sawtooth {
+        noise,
+        ..Sawtooth::default()
+    }
+}
+
 fn count<T>(results: &[T], is: impl Fn(&T) -> bool) -> usize {
     results.iter().filter(|one| is(one)).count()
 }
@@ -203,10 +196,7 @@ fn sawtooth(seeds: u64) -> String {
         let results: Vec<Outcome> = (0..seeds)
             .into_par_iter()
             .map(|seed| {
-                let sawtooth = Sawtooth {
-                    noise,
-                    ..Sawtooth::default()
-                };
+                let sawtooth = with_noise(noise);
                 let made = sawtooth.simulate(seed);
                 let jobs = jobs_of(&made.series, &sawtooth.zone);
                 found(
@@ -262,10 +252,7 @@ fn blind(seeds: u64) -> String {
         let results: Vec<(bool, bool, bool, bool)> = (0..seeds)
             .into_par_iter()
             .map(|seed| {
-                let sawtooth = Sawtooth {
-                    noise,
-                    ..Sawtooth::default()
-                };
+                let sawtooth = with_noise(noise);
                 let made = sawtooth.simulate(seed);
                 let verdict = verdict(&made.series, &[], &sawtooth.zone);
                 let found = found(&made, &sawtooth, &verdict);
@@ -369,42 +356,24 @@ struct NullKind {
     daily_wave_sigmas: Option<f64>,
 }
 
+impl NullKind {
+    const fn new(name: &'static str, noise: Noise, daily_wave_sigmas: Option<f64>) -> Self {
+        Self {
+            name,
+            noise,
+            daily_wave_sigmas,
+        }
+    }
+}
+
 const NULL_KINDS: [NullKind; 7] = [
-    NullKind {
-        name: "white",
-        noise: Noise::White,
-        daily_wave_sigmas: None,
-    },
-    NullKind {
-        name: "AR(1), 0.5",
-        noise: Noise::Ar1 { phi: 0.5 },
-        daily_wave_sigmas: None,
-    },
-    NullKind {
-        name: "AR(1), 0.9",
-        noise: Noise::Ar1 { phi: 0.9 },
-        daily_wave_sigmas: None,
-    },
-    NullKind {
-        name: "AR(1), 0.97",
-        noise: Noise::Ar1 { phi: 0.97 },
-        daily_wave_sigmas: None,
-    },
-    NullKind {
-        name: "random walk",
-        noise: Noise::RandomWalk,
-        daily_wave_sigmas: None,
-    },
-    NullKind {
-        name: "daily wave, white",
-        noise: Noise::White,
-        daily_wave_sigmas: Some(1.0),
-    },
-    NullKind {
-        name: "daily wave, AR(1), 0.9",
-        noise: Noise::Ar1 { phi: 0.9 },
-        daily_wave_sigmas: Some(1.0),
-    },
+    NullKind::new("white", Noise::White, None),
+    NullKind::new("AR(1), 0.5", Noise::Ar1 { phi: 0.5 }, None),
+    NullKind::new("AR(1), 0.9", Noise::Ar1 { phi: 0.9 }, None),
+    NullKind::new("AR(1), 0.97", Noise::Ar1 { phi: 0.97 }, None),
+    NullKind::new("random walk", Noise::RandomWalk, None),
+    NullKind::new("daily wave, white", Noise::White, Some(1.0)),
+    NullKind::new("daily wave, AR(1), 0.9", Noise::Ar1 { phi: 0.9 }, Some(1.0)),
 ];
 
 /// Sampling intervals and numbers of samples, in turn: hours for 60 days, five minutes for 20 days, days
@@ -508,13 +477,7 @@ fn weekday(seeds: u64) -> String {
     for noise in NOISES {
         row(
             &format!("sawtooth, noise {:.0} %", noise * 100.0),
-            &|seed| {
-                let sawtooth = Sawtooth {
-                    noise,
-                    ..Sawtooth::default()
-                };
-                sawtooth.simulate(seed).series
-            },
+            &|seed| with_noise(noise).simulate(seed).series,
         );
     }
     for kind in NULL_KINDS
@@ -534,11 +497,7 @@ fn export(dir: &Path, seeds: u64) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)?;
     for noise in NOISES {
         for seed in 0..seeds {
-            let made = Sawtooth {
-                noise,
-                ..Sawtooth::default()
-            }
-            .simulate(seed);
+            let made = with_noise(noise).simulate(seed);
             let mut text = String::from("time,value,resets\n");
             let mut before = i64::MIN;
             for (&at_us, value) in made.series.times_us.iter().zip(&made.series.values) {

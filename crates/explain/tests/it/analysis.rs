@@ -1,6 +1,6 @@
 use crate::simulate::{Noise, Null, RIGHT_CLASS, Sawtooth, four_jobs, job, runs_of};
 use crate::testing::{
-    DAY_US, HOUR_US, START_US, assert_says, cron, given, in_zone, made, only, series,
+    DAY_US, HOUR_US, START_US, assert_says, at, cron, given, in_zone, made, only, series,
 };
 use explain::verdict::{ChangeKind, Cycle, Kind, Level, Role, Shape};
 use explain::{Options, explain};
@@ -16,7 +16,6 @@ fn weekly_sawtooth_is_attributed_to_the_jobs_of_its_day() {
     let saw = Sawtooth::default();
     for seed in 1..4 {
         let made = saw.simulate(seed);
-        let at = |us: i64| Timestamp::from_microsecond(us).expect("in range");
         let from = at(made.series.times_us[0] - 40 * DAY_US);
         let until = at(*made.series.times_us.last().expect("samples"));
         let jobs = four_jobs(from, until, &saw.zone);
@@ -47,7 +46,6 @@ fn patterns_that_end_with_a_schedule_change_are_reported() {
         ..Sawtooth::default()
     };
     let made = saw.simulate(5);
-    let at = |us: i64| Timestamp::from_microsecond(us).expect("in range");
     let from = at(made.series.times_us[0] - 40 * DAY_US);
     let until = at(*made.series.times_us.last().expect("samples"));
     let cut: Timestamp = "2016-10-16T22:00:00Z".parse().expect("a time");

@@ -141,6 +141,10 @@ fn device<'a>(log: &'a DiskLog, name: &str) -> &'a DeviceJump {
         .expect("it jumped")
 }
 
+fn is_of(one: &Series, device: &str) -> bool {
+    one.labels.get("device").is_some_and(|own| own == device)
+}
+
 #[track_caller]
 fn assert_near(found: Option<f64>, expected: f64, within: f64) {
     let found = found.expect("a figure");
@@ -277,14 +281,9 @@ fn md0_is_not_added_to_its_drives() {
 fn stacks_with_mismatched_sums_have_no_known_members() {
     let mut series = series_of(LOG, Some(KERNEL), of_the_day());
     for one in &mut series {
-        if one
-            .labels
-            .get("device")
-            .is_some_and(|device| device == "md0")
-        {
-            for value in &mut one.values {
-                *value *= 1.5;
-            }
+        let factor = if is_of(one, "md0") { 1.5 } else { 1.0 };
+        for value in &mut one.values {
+            *value *= factor;
         }
     }
     let log = read_log(&series, &[]).expect("a jump");
@@ -299,12 +298,8 @@ fn two_arrays_get_their_own_drives() {
         let parts: Vec<Series> = series
             .iter()
             .filter(|one| {
-                one.labels["metric"] == metric
-                    && ["nvme1n1", "nvme4n1", "nvme6n1"].iter().any(|part| {
-                        one.labels
-                            .get("device")
-                            .is_some_and(|device| device == part)
-                    })
+                let mut parts = ["nvme1n1", "nvme4n1", "nvme6n1"].into_iter();
+                one.labels["metric"] == metric && parts.any(|part| is_of(one, part))
             })
             .cloned()
             .collect();
@@ -406,11 +401,7 @@ fn logs_without_a_jump_give_no_result() {
     assert_quiet(&many);
     // Nor is it a jump if a drive begins to write a little.
     let mut small = series_of(LOG, Some(KERNEL), of_the_day());
-    small.retain(|one| {
-        one.labels
-            .get("device")
-            .is_some_and(|device| device == "xvda")
-    });
+    small.retain(|one| is_of(one, "xvda"));
     assert_quiet(&small);
 }
 

@@ -1,15 +1,13 @@
 use crate::simulate::{
     Levels, Noise, Null, RIGHT_CLASS, Sawtooth, SpikeTrain, fifty_jobs, four_jobs, seconds, zone,
 };
-use jiff::Timestamp;
+use crate::testing::at;
 use jiff::civil::{Weekday, date};
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 
 fn local(at_us: i64, zone: &TimeZone) -> jiff::Zoned {
-    Timestamp::from_microsecond(at_us)
-        .expect("in range")
-        .to_zoned(zone.clone())
+    at(at_us).to_zoned(zone.clone())
 }
 
 /// Mean and standard deviation.

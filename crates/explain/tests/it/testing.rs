@@ -16,6 +16,10 @@ pub(crate) const DAY_US: i64 = 24 * HOUR_US;
 /// 2026-06-01 00:00 UTC, a Monday.
 pub(crate) const START_US: i64 = 1_780_272_000_000_000;
 
+pub(crate) fn at(us: i64) -> Timestamp {
+    Timestamp::from_microsecond(us).expect("in range")
+}
+
 pub(crate) fn series(times_us: Vec<i64>, values: Vec<f64>) -> Series {
     Series {
         name: "await".to_owned(),
@@ -86,7 +90,6 @@ pub(crate) fn cron(name: &str, spec: &str, series: &Series) -> JobRuns {
         time_zone: None,
         source: "etc/crontab:1".to_owned(),
     };
-    let at = |us: i64| Timestamp::from_microsecond(us).expect("in range");
     let from = at(series.times_us[0] - 40 * DAY_US);
     let until = at(*series.times_us.last().expect("samples"));
     runs_of(&job(name, trigger), from, until, &TimeZone::UTC)
@@ -95,7 +98,7 @@ pub(crate) fn cron(name: &str, spec: &str, series: &Series) -> JobRuns {
 /// Runs at times known to the second.
 pub(crate) fn given(name: &str, starts_us: impl Iterator<Item = i64>) -> JobRuns {
     let runs = starts_us
-        .map(|us| Timestamp::from_microsecond(us).expect("in range"))
+        .map(at)
         .map(|at| schedule::Run {
             job: name.to_owned(),
             earliest: at,
@@ -118,10 +121,7 @@ pub(crate) fn given(name: &str, starts_us: impl Iterator<Item = i64>) -> JobRuns
 pub(crate) fn timer(name: &str, due_us: impl Iterator<Item = i64>, delay_us: i64) -> JobRuns {
     let mut job = given(name, due_us);
     for run in &mut job.runs {
-        run.latest = {
-            let latest = run.earliest.as_microsecond() + delay_us;
-            Timestamp::from_microsecond(latest).expect("in range")
-        };
+        run.latest = at(run.earliest.as_microsecond() + delay_us);
         run.seen = schedule::Seen::Computed;
     }
     job

@@ -104,11 +104,7 @@ fn a_large_write_is_a_finding_only_where_somebody_waits() {
     // A drive that is written to for two samples, too slowly and in requests too short for discards.
     let large = |kernel: &str, reads: f64, reads_during: f64, written: f64| {
         let mut series = series_of(LOG, Some(kernel), of_the_day());
-        series.retain(|one| {
-            one.labels
-                .get("device")
-                .is_none_or(|device| device == "nvme0n1")
-        });
+        series.retain(|one| !one.labels.contains_key("device") || is_of(one, "nvme0n1"));
         for one in &mut series {
             match one.labels["metric"].as_str() {
                 "tps" => one.values = vec![100.0, 100.0, 1_000.0, 1_000.0],
@@ -309,11 +305,7 @@ fn a_page_cache_that_is_flushed_once_is_no_finding() {
     // Five seconds of an idle disk, with 960 kB/s in the fourth; then the same with 500 MB/s.
     for written in [960.0, 500_000.0] {
         let mut series = series_of(LOG, Some("6.1.0"), of_the_day());
-        series.retain(|one| {
-            one.labels
-                .get("device")
-                .is_some_and(|device| device == "xvda")
-        });
+        series.retain(|one| is_of(one, "xvda"));
         for one in &mut series {
             let is_written = one.labels["metric"] == "kB_wrtn/s";
             one.times_us = (0..5).map(|at| at * 1_000_000).collect();
