@@ -71,14 +71,8 @@ struct Place {
 /// Groups hosts. If it is known whether higher or lower is better, only the other counts.
 pub fn folded(weeks: &[FoldedWeek], better: Option<Better>) -> Folded {
     let mut groups = Vec::new();
-    for is_high in [true, false] {
-        if better
-            == Some(if is_high {
-                Better::Higher
-            } else {
-                Better::Lower
-            })
-        {
+    for (is_high, improved) in [(true, Better::Higher), (false, Better::Lower)] {
+        if better == Some(improved) {
             continue;
         }
         for is_daily in [false, true] {
@@ -147,27 +141,15 @@ fn clusters(places: &[Option<Place>], slots: usize) -> Vec<(usize, usize)> {
         .map(|place| place.middle / 2 % slots)
         .collect();
     middles.sort_unstable();
-    let Some(&first) = middles.first() else {
+    let next_week = middles.iter().map(|middle| middle + slots);
+    let twice: Vec<usize> = middles.iter().copied().chain(next_week).collect();
+    // Begins after the widest gap, so that no cluster is cut in two.
+    let widest = (1..=middles.len()).max_by_key(|&at| twice[at] - twice[at - 1]);
+    let Some(begin) = widest else {
         return Vec::new();
     };
-    // Begins after the widest gap, so that no cluster is cut in two.
-    let wrapped = middles
-        .iter()
-        .skip(1)
-        .copied()
-        .chain(std::iter::once(first + slots));
-    let gaps = middles.iter().zip(wrapped).map(|(one, next)| next - one);
-    let widest = gaps
-        .enumerate()
-        .max_by_key(|&(_, gap)| gap)
-        .map_or(0, |(index, _)| index + 1);
-    let turned = middles[widest % middles.len()..].iter().copied().chain(
-        middles[..widest % middles.len()]
-            .iter()
-            .map(|middle| middle + slots),
-    );
     let mut found: Vec<Vec<usize>> = Vec::new();
-    for middle in turned {
+    for &middle in &twice[begin..begin + middles.len()] {
         match found.last_mut() {
             Some(cluster)
                 if middle - cluster[cluster.len() - 1] <= NEAR

@@ -15,7 +15,7 @@ pub(crate) const LAG_US: i64 = 120_000_000;
 pub(crate) const IDLE_MAX: usize = 8;
 
 /// How a job's runs coincide with the occurrences of a pattern.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Matches {
     /// Occurrences with a run in their gap, or right before it.
     pub matched: usize,
@@ -128,12 +128,8 @@ pub(crate) fn matches(
     }
     let (Some(&first), Some(&last)) = (samples.times_us.first(), samples.times_us.last()) else {
         return Matches {
-            matched: 0,
             missed: gaps.len(),
-            idle: 0,
-            idle_meanwhile: 0,
-            lag_s: None,
-            misses_recur: false,
+            ..Matches::default()
         };
     };
     let matched = has_run.iter().filter(|has_run| **has_run).count();

@@ -11,7 +11,7 @@ use super::weekdays::weekday_gain;
 use crate::calendar::other_zone::OtherZone;
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant, grids};
-use crate::model::noise::{Fit, Null};
+use crate::model::noise::Null;
 use crate::model::pattern::{Clock, Pattern};
 use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, count_f64, widest_us};
@@ -144,9 +144,10 @@ impl<'a> Search<'a> {
             Some((statistic, pattern)) => (statistic, Some(pattern)),
             None => (least, None),
         };
+        let is_rescheduled = |class: usize| classes[class].is_rescheduled;
         let chosen = match (by_runs, by_period) {
             // The schedule has changed: report the pattern before the change, and compare the runs with it.
-            (Some(by_runs), Some(by_period)) if is_irregular(classes, &by_runs) => {
+            (Some(by_runs), Some(by_period)) if by_runs.class.is_some_and(is_rescheduled) => {
                 Some((by_period, Some(by_runs)))
             }
             (Some(by_runs), by_period) => {
@@ -359,13 +360,10 @@ impl<'a> Search<'a> {
             .par_iter()
             .map_init(Scratch::default, look)
             .collect();
-        let mut found: Vec<(&Task, Candidate)> = self
-            .tasks
-            .iter()
-            .zip(looked)
+        let mut found: Vec<(&Task, Candidate)> = (self.tasks.iter().zip(looked))
             .filter_map(|(task, found)| Some((task, found?)))
+            .filter(|(_, found)| found.statistic >= STATISTIC_MIN)
             .collect();
-        found.retain(|(_, found)| found.statistic >= STATISTIC_MIN);
         found.sort_by(|a, b| b.1.statistic.total_cmp(&a.1.statistic));
         // Statistics of different grids are not quite comparable, so close competitors are compared with
         // the best on a common grid.
@@ -519,14 +517,6 @@ fn width_in(duty: f64, period_us: i64, grid: &Grid) -> usize {
     as_count(duty * as_f64(period_us) / as_f64(grid.width_us)).max(1)
 }
 
-/// Returns whether the schedule of a pattern's class has changed.
-fn is_irregular(classes: &[Class], pattern: &Pattern) -> bool {
-    pattern
-        .class
-        .map(|class| &classes[class])
-        .is_some_and(|class| class.is_rescheduled)
-}
-
 /// Builds a pattern whose clock is a class of jobs.
 fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Option<Pattern> {
     let starts_us = class
@@ -543,22 +533,13 @@ fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Optio
     // The clock starts where the form does; the event is the run itself.
     let shift_us = found.shift * grid.gap_us;
     let interval_us = (interval_us.0 - shift_us, interval_us.1 - shift_us);
-    let mut pattern = Pattern {
-        clock: Clock::Runs {
-            starts_us,
-            period_us: class.period_of(found.form),
-            window: None,
-        },
-        class: Some(task.class),
-        grid: task.grid,
-        variant: task.variant,
-        form: found.form,
-        coefficients: Vec::new(),
-        interval_us,
-        active_us: (i64::MIN, i64::MAX),
-        fit: Fit::empty(),
-        gain: 0.0,
+    let clock = Clock::Runs {
+        starts_us,
+        period_us: class.period_of(found.form),
+        window: None,
     };
+    let mut pattern = Pattern::unfitted(clock, found.form, task.grid, task.variant, interval_us);
+    pattern.class = Some(task.class);
     fit(&mut pattern, grid)?;
     Some(pattern)
 }

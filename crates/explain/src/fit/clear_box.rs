@@ -7,7 +7,6 @@ use crate::calendar::periods::DAY_US;
 use crate::calendar::weekdays::Weekdays;
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
-use crate::model::noise::Fit;
 use crate::model::pattern::{Clock, Pattern};
 use crate::numbers::{as_count, as_f64, count_f64};
 use crate::statistics::median;
@@ -44,20 +43,14 @@ fn of_period(
     let number = grids.iter().position(|grid| wanted.contains(&bins(grid)))?;
     let (grid, bins) = (&grids[number], bins(&grids[number]));
     let periods = Periods::new(grid, period_us, bins);
-    let profile: Vec<f64> = periods
-        .by_bin
-        .iter()
-        .map(|values| median(values.clone()))
-        .collect();
+    let by_bin = periods.by_bin.iter();
+    let profile: Vec<f64> = by_bin.map(|values| median(values.clone())).collect();
     if periods.all.len() < least {
         return None;
     }
     let level = median(profile.clone());
     let apart: Vec<f64> = profile.iter().map(|value| value - level).collect();
-    let size = apart
-        .iter()
-        .copied()
-        .fold(0.0, |a, b| if b.abs() > f64::abs(a) { b } else { a });
+    let size = (apart.iter()).fold(0.0, |a, &b| if b.abs() > f64::abs(a) { b } else { a });
     if size.abs() < level.abs() * SIZE_MIN {
         return None;
     }
@@ -79,25 +72,16 @@ fn of_period(
     }
     let shown = periods.shown(begin..begin + len, elsewhere, size)?;
     let first_us = as_f64(periods.first_us);
-    let mut pattern = Pattern {
-        clock: Clock::Fixed {
-            period_us: as_f64(period_us),
-            origin_us: first_us + as_f64(period_us) * count_f64(begin) / count_f64(bins),
-            days: Weekdays::ALL,
-            zone: None,
-        },
-        class: None,
-        grid: number,
-        variant: Variant::Slow,
-        form: Form::Box {
-            duty: count_f64(len) / count_f64(bins),
-        },
-        coefficients: vec![size],
-        interval_us: (-grid.width_us, grid.width_us),
-        active_us: (i64::MIN, i64::MAX),
-        fit: Fit::empty(),
-        gain: 0.0,
+    let clock = Clock::Fixed {
+        period_us: as_f64(period_us),
+        origin_us: first_us + as_f64(period_us) * count_f64(begin) / count_f64(bins),
+        days: Weekdays::ALL,
+        zone: None,
     };
+    let duty = count_f64(len) / count_f64(bins);
+    let interval_us = (-grid.width_us, grid.width_us);
+    let form = Form::Box { duty };
+    let mut pattern = Pattern::unfitted(clock, form, number, Variant::Slow, interval_us);
     fit(&mut pattern, grid)?;
     let by_chance =
         (count_f64(len + beside) / count_f64(bins)).powf(count_f64(shown - 1)) * count_f64(bins);

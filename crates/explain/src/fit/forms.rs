@@ -168,26 +168,18 @@ fn exact_forms(grids: &[Grid], period_us: f64, is_wanted: impl Fn(Form) -> bool)
 mod tests {
     use super::*;
     use crate::calendar::weekdays::Weekdays;
-    use crate::model::noise::Fit;
     use crate::model::pattern::Clock;
 
     fn wave(period_us: f64, coefficients: Vec<f64>) -> Pattern {
+        let clock = Clock::Fixed {
+            period_us,
+            origin_us: 0.0,
+            days: Weekdays::ALL,
+            zone: None,
+        };
         Pattern {
-            clock: Clock::Fixed {
-                period_us,
-                origin_us: 0.0,
-                days: Weekdays::ALL,
-                zone: None,
-            },
-            class: None,
-            grid: 0,
-            variant: Variant::Slow,
-            form: Form::Wave,
             coefficients,
-            interval_us: (0, 0),
-            active_us: (i64::MIN, i64::MAX),
-            fit: Fit::empty(),
-            gain: 0.0,
+            ..Pattern::unfitted(clock, Form::Wave, 0, Variant::Slow, (0, 0))
         }
     }
 

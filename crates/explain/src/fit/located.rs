@@ -4,7 +4,6 @@ use super::found::Found;
 use crate::calendar::periods::DAY_US;
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
-use crate::model::noise::Fit;
 use crate::model::pattern::{Clock, Pattern, Window};
 use crate::model::samples::Samples;
 use crate::numbers::{as_f64, count_f64};
@@ -200,12 +199,7 @@ fn pattern(
         lengths.push(as_f64(samples.gap_us) * count_f64(event.samples.len()));
         // The first and the last sample may be filled in part by what is next to them.
         let around = event.samples.start.saturating_sub(1)..event.samples.end + 1;
-        for (at, value) in values
-            .iter()
-            .enumerate()
-            .take(around.end)
-            .skip(around.start)
-        {
+        for (at, value) in (values.iter().enumerate().take(around.end)).skip(around.start) {
             let above = value - event.level;
             if event.samples.contains(&at) || above * event.size > 0.0 {
                 adds.push((samples.wall_us[at], above));
@@ -228,25 +222,21 @@ fn pattern(
         active.end = last + 1;
         active_us.1 = onsets[last].0 + period_us / 2;
     }
+    let clock = Clock::Runs {
+        starts_us: (onsets.iter().filter(|one| seen(one)))
+            .map(|one| one.0 - samples.gap_us / 2 + 1)
+            .collect(),
+        period_us,
+        window,
+    };
+    let duty = median(lengths) / as_f64(period_us);
+    let (form, interval_us) = (Form::Box { duty }, (-half_us, half_us));
     let pattern = Pattern {
-        clock: Clock::Runs {
-            starts_us: (onsets.iter().filter(|one| seen(one)))
-                .map(|one| one.0 - samples.gap_us / 2 + 1)
-                .collect(),
-            period_us,
-            window,
-        },
         class: Some(found.class),
-        grid: 0,
-        variant: Variant::Sharp,
-        form: Form::Box {
-            duty: median(lengths) / as_f64(period_us),
-        },
         coefficients: vec![median(sizes)],
-        interval_us: (-half_us, half_us),
         active_us,
-        fit: Fit::empty(),
         gain: found.nats,
+        ..Pattern::unfitted(clock, form, 0, Variant::Sharp, interval_us)
     };
     let p = (-found.nats).exp().min(1.0);
     Found {

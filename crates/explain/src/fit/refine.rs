@@ -5,7 +5,7 @@ use crate::calendar::periods::{DAY_US, HOUR_US};
 use crate::calendar::weekdays::Weekdays;
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
-use crate::model::noise::{Fit, Null};
+use crate::model::noise::Null;
 use crate::model::pattern::{Clock, Pattern};
 use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::search::fold::{Fold, width_of};
@@ -84,23 +84,13 @@ pub(crate) fn refine(
             .min(narrow)
             .min(widest_for(grids, duty * period_us * BOX_PART)),
     };
-    let mut pattern = Pattern {
-        clock: Clock::Fixed {
-            period_us,
-            origin_us,
-            days: Weekdays::ALL,
-            zone: None,
-        },
-        class: None,
-        grid: number,
-        variant,
-        form,
-        coefficients: Vec::new(),
-        interval_us,
-        active_us: (i64::MIN, i64::MAX),
-        fit: Fit::empty(),
-        gain: 0.0,
+    let clock = Clock::Fixed {
+        period_us,
+        origin_us,
+        days: Weekdays::ALL,
+        zone: None,
     };
+    let mut pattern = Pattern::unfitted(clock, form, number, variant, interval_us);
     fit(&mut pattern, &grids[number])?;
     Some(pattern)
 }
@@ -160,11 +150,7 @@ impl<'a> Periods<'a> {
         let (grid, width) = (self.grid, as_f64(self.grid.width_us));
         let fold = self.scratch.fold(period_us / width);
         let gains = fold.profile(self.form);
-        let (bin, gain) = gains
-            .iter()
-            .copied()
-            .enumerate()
-            .max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (bin, &gain) = (gains.iter().enumerate()).max_by(|a, b| a.1.total_cmp(b.1))?;
         let phase = count_f64(bin) / count_f64(gains.len()) * period_us;
         let origin = as_f64(grid.start_us) + as_f64(grid.index[from]) * width + phase;
         Some((gain, origin))
@@ -283,20 +269,11 @@ fn place(
     let (gain, bin, form, gains) = best_width(best?, fold);
     let bins = gains.len();
     let bin_us = period_us / count_f64(bins);
-    let likely = |steps: usize, up: bool| {
-        let at = if up {
-            bin + steps
-        } else {
-            bin + bins - steps % bins
-        } % bins;
-        gains[at] >= gain - INTERVAL_LOSS
-    };
-    let before = (1..bins / 2)
-        .take_while(|&steps| likely(steps, false))
-        .count();
-    let after = (1..bins / 2)
-        .take_while(|&steps| likely(steps, true))
-        .count();
+    let likely = |at: usize| gains[at % bins] >= gain - INTERVAL_LOSS;
+    let steps = || 1..bins / 2;
+    let before = steps().take_while(|&steps| likely(bin + bins - steps));
+    let after = steps().take_while(|&steps| likely(bin + steps));
+    let (before, after) = (before.count(), after.count());
     let origin_us = nearest(base_us + count_f64(bin) * bin_us, origin_us, period_us);
     // Between the last sample before and the first sample after, by the samples' phases.
     let (low, high) = sample_phases(

@@ -41,18 +41,6 @@ pub(crate) struct Null {
     pub sigma: f64,
 }
 
-impl Fit {
-    /// Returns a placeholder before any fit.
-    pub fn empty() -> Self {
-        Self {
-            coefficients: Vec::new(),
-            phi: 0.0,
-            variance: 1.0,
-            log_likelihood: 0.0,
-        }
-    }
-}
-
 impl Null {
     /// Fits the noise model. `None` if the values do not vary or are too few.
     pub fn fit(index: &[i64], values: &[f64], scratch: &mut Vec<f64>) -> Option<Self> {

@@ -202,6 +202,33 @@ fn there(zone: Option<&Arc<OtherZone>>, wall_us: i64) -> i64 {
 }
 
 impl Pattern {
+    /// Creates a pattern that is always active, of no size before it is fitted.
+    pub fn unfitted(
+        clock: Clock,
+        form: Form,
+        grid: usize,
+        variant: Variant,
+        interval_us: (i64, i64),
+    ) -> Self {
+        Self {
+            clock,
+            class: None,
+            grid,
+            variant,
+            form,
+            coefficients: Vec::new(),
+            interval_us,
+            active_us: (i64::MIN, i64::MAX),
+            fit: Fit {
+                coefficients: Vec::new(),
+                phi: 0.0,
+                variance: 1.0,
+                log_likelihood: 0.0,
+            },
+            gain: 0.0,
+        }
+    }
+
     /// Returns whether it is active at a local time.
     pub fn is_active(&self, wall_us: i64) -> bool {
         (self.active_us.0..=self.active_us.1).contains(&wall_us)

@@ -190,13 +190,8 @@ fn main_part(times_us: &[i64]) -> std::ops::Range<usize> {
     while part.len() > 2 {
         let times = &times_us[part.clone()];
         let span = times[times.len() - 1].saturating_sub(times[0]);
-        let Some((after, gap)) = times
-            .windows(2)
-            .map(|pair| pair[1].saturating_sub(pair[0]))
-            .zip(1..)
-            .map(|(gap, after)| (after, gap))
-            .max_by_key(|(_, gap)| *gap)
-        else {
+        let gaps = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+        let Some((gap, after)) = gaps.zip(1..).max_by_key(|(gap, _)| *gap) else {
             break;
         };
         if gap / FAR_FACTOR <= span - gap {

@@ -68,10 +68,7 @@ fn probability_until(
         .map(|task| (task.grid, task.variant))
         .chain(runs.iter().map(|task| (task.grid, task.variant)))
     {
-        let known = sources
-            .iter()
-            .any(|source| (source.grid, source.variant) == (grid, variant));
-        if !known {
+        if !sources.iter().any(|source| source.is_of(grid, variant)) {
             sources.extend(Source::new(rest, grid, variant));
         }
     }

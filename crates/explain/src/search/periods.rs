@@ -99,12 +99,8 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
             for (wanted, variant) in [(slow, Variant::Slow), (sharp, Variant::Sharp)] {
                 if wanted {
                     tasks.push(Task {
-                        grid: number,
-                        variant,
-                        window: 0..grid.len(),
-                        period_bins: (bins, bins),
-                        is_calendar: true,
                         penalty: (bins * count_f64(CALENDARS_US.len() * 4)).ln(),
+                        ..Task::of_period(number, grid, variant, bins)
                     });
                 }
             }

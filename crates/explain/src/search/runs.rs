@@ -324,16 +324,11 @@ impl RunsTask {
             .iter()
             .rposition(|grid| as_f64(class.longest_us) / as_f64(grid.width_us) >= PERIOD_BINS)
             .unwrap_or(0);
-        vec![
-            (wide, Variant::Slow),
-            (wide, Variant::Sharp),
-            (0, Variant::Sharp),
-        ]
-        .into_iter()
-        .enumerate()
-        .filter(|&(number, (grid, _))| number < 2 || grid != wide)
-        .map(|(_, task)| task)
-        .collect()
+        let mut tasks = vec![(wide, Variant::Slow), (wide, Variant::Sharp)];
+        if wide > 0 {
+            tasks.push((0, Variant::Sharp));
+        }
+        tasks
     }
 
     /// Prepares a class for a grid, in noise with autocorrelation `phi`.
@@ -466,13 +461,10 @@ fn sawtooth(starts: &[i64], period_us: i64, grid: &Grid, phi: f64, at: At) -> Op
     let fresh = (1.0 - phi * phi).max(0.0).sqrt();
     let mut cells = Vec::with_capacity(ages.len());
     let (mut of_level, mut level) = (0.0, 0.0);
-    let one = |i: usize| {
-        let follows = i > 0 && grid.index[i] == grid.index[i - 1] + 1;
-        if follows { 1.0 - phi } else { fresh }
-    };
+    let follows = |i: usize| i > 0 && grid.index[i] == grid.index[i - 1] + 1;
+    let one = |i: usize| if follows(i) { 1.0 - phi } else { fresh };
     for i in 0..ages.len() {
-        let follows = i > 0 && grid.index[i] == grid.index[i - 1] + 1;
-        let cell = if follows {
+        let cell = if follows(i) {
             (ages[i] - mean) - phi * (ages[i - 1] - mean)
         } else {
             fresh * (ages[i] - mean)

@@ -7,6 +7,7 @@ use crate::model::form::Form;
 use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::statistics::{self, median, robust_scale};
+use std::ops::Range;
 
 /// Time beside an event with which it is compared, at most.
 const BESIDE_US: i64 = 3 * 3_600_000_000;
@@ -81,12 +82,7 @@ pub(super) fn is_abrupt(found: &Found, samples: &Samples) -> bool {
         .map(|at| samples.times_us.partition_point(|&time| time <= at))
         .collect();
     let level = median(samples.values.clone()).abs();
-    let of = |range: std::ops::Range<usize>| {
-        samples
-            .values
-            .get(range)
-            .map(|values| median(values.to_vec()))
-    };
+    let of = |range: Range<usize>| median_of(samples, range);
     let is_edge = |at: &&usize| {
         let before = at
             .checked_sub(edge + BESIDE_SAMPLES)
@@ -146,10 +142,7 @@ pub(super) fn is_clockwork(found: &Found, samples: &Samples) -> bool {
 /// between two samples each. `None` where samples are missing.
 fn edges(samples: &Samples, from_us: i64, len_us: i64) -> Option<(f64, f64)> {
     let index = |us: i64| samples.times_us.partition_point(|&at| at <= us);
-    let of = |range: std::ops::Range<usize>| {
-        let values = samples.values.get(range)?;
-        (!values.is_empty()).then(|| median(values.to_vec()))
-    };
+    let of = |range: Range<usize>| median_of(samples, range);
     let first = index(from_us);
     let (earliest, latest) = (
         first.checked_sub(2 + BESIDE_SAMPLES)?,
@@ -189,6 +182,12 @@ fn edges(samples: &Samples, from_us: i64, len_us: i64) -> Option<(f64, f64)> {
         <= as_f64(samples.gap_us) * (count_f64(high - low) + 0.5);
     (is_whole && low < middle && high > middle)
         .then(|| (between(low, low + 1, begins), between(high, high - 1, ends)))
+}
+
+/// The median of some samples; `None` if there are none, or not all of them.
+fn median_of(samples: &Samples, range: Range<usize>) -> Option<f64> {
+    let values = samples.values.get(range)?;
+    (!values.is_empty()).then(|| median(values.to_vec()))
 }
 
 /// How far the samples of some time are above those on either side. `None` where samples are missing.

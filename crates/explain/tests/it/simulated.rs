@@ -1,5 +1,5 @@
 use crate::simulate::{
-    Levels, Noise, Null, RIGHT_CLASS, Sawtooth, SpikeTrain, fifty_jobs, four_jobs, seconds, zone,
+    Noise, Null, RIGHT_CLASS, Sawtooth, SpikeTrain, fifty_jobs, four_jobs, seconds, zone,
 };
 use crate::testing::at;
 use jiff::civil::{Weekday, date};
@@ -186,28 +186,6 @@ fn the_daily_wave_follows_the_local_day_over_a_clock_change() {
     for values in by_hour.values() {
         // The wave is a million times the noise: any difference within an hour of the day is noise.
         assert!(moments(values).1 < 10.0);
-    }
-}
-
-#[test]
-fn ten_levels_change_nine_times_by_the_step_or_up_to_twice_of_it() {
-    let levels = Levels {
-        samples: 1_000,
-        sigma: 0.0,
-        ..Levels::default()
-    };
-    let made = levels.simulate(4);
-    assert_eq!(
-        made.truth.change_indices,
-        vec![100, 200, 300, 400, 500, 600, 700, 800, 900]
-    );
-    for index in 1..1_000 {
-        let change = (made.series.values[index] - made.series.values[index - 1]).abs();
-        if made.truth.change_indices.contains(&index) {
-            assert!((5.0..=10.0).contains(&change));
-        } else {
-            assert!(change < 1e-9);
-        }
     }
 }
 

@@ -44,8 +44,6 @@ pub struct Truth {
     pub resets_us: Vec<i64>,
     /// Times of the samples that contain a spike, in microseconds.
     pub spikes_us: Vec<i64>,
-    /// Indices of the first samples of new levels.
-    pub change_indices: Vec<usize>,
 }
 
 /// Nightly runs of a benchmark whose throughput declines until it is reset once a week.
@@ -329,61 +327,6 @@ impl Null {
                 period_s: self.daily_wave_sigmas.map(|_| DAY_S),
                 ..Truth::default()
             },
-        }
-    }
-}
-
-/// Levels that change in steps.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Levels {
-    /// Number of samples, one a minute.
-    pub samples: u32,
-    /// Number of levels, of equal length; ten by default.
-    pub count: u32,
-    /// Neighbouring levels differ by one to two times this, up or down.
-    pub step: f64,
-    /// Standard deviation of the noise.
-    pub sigma: f64,
-}
-
-impl Default for Levels {
-    /// 10,000 samples, ten levels, steps of 5 to 10 in noise of 2.
-    fn default() -> Self {
-        Self {
-            samples: 10_000,
-            count: 10,
-            step: 5.0,
-            sigma: 2.0,
-        }
-    }
-}
-
-impl Levels {
-    /// Simulates the curve of a seed, which starts at 2025-01-01 00:00 UTC.
-    pub fn simulate(&self, seed: u64) -> Simulated {
-        const MINUTE_US: i64 = 60 * SECOND_US;
-        const FIRST_LEVEL: f64 = 100.0;
-        let mut random = Random::new(seed);
-        let start_us = moment_us(date(2025, 1, 1), Time::midnight(), &TimeZone::UTC);
-        let (samples, levels) = (i64::from(self.samples), i64::from(self.count));
-        let mut truth = Truth::default();
-        let (mut level, mut last_block) = (FIRST_LEVEL, 0);
-        let mut times_us = Vec::new();
-        let mut values = Vec::new();
-        for sample in 0..samples {
-            let block = sample * levels / samples;
-            if block != last_block {
-                last_block = block;
-                let sign = if random.unit() < 0.5 { -1.0 } else { 1.0 };
-                level += sign * self.step * (1.0 + random.unit());
-                truth.change_indices.push(values.len());
-            }
-            times_us.push(start_us + sample * MINUTE_US);
-            values.push(level + self.sigma * random.normal());
-        }
-        Simulated {
-            series: series("levels", None, times_us, values),
-            truth,
         }
     }
 }
