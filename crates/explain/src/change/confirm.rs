@@ -81,24 +81,19 @@ fn blocks_within(stretches: &[Stretch], longer: usize) -> (Vec<usize>, Vec<usize
 fn eliminate(grid: &Grid, mut cut: Cut, penalties: Penalties) -> (Cut, Vec<f64>) {
     let capped = Capped::new(grid, &cut, penalties);
     let mut now = capped.criterion(&cut.stretches);
-    let none = [false, true].map(|sloped| {
-        let whole = vec![Stretch {
+    let none = capped.better([false, true].map(|sloped| {
+        vec![Stretch {
             from: 0,
             to: grid.len(),
             sloped,
-        }];
-        (capped.criterion(&whole), whole)
-    });
-    let none = none
-        .into_iter()
-        .min_by(|a, b| a.0.total_cmp(&b.0))
-        .expect("there are two");
+        }]
+    }));
     loop {
         if none.0 <= now {
             return (decide::evaluate(grid, none.1, penalties), Vec::new());
         }
         let without: Vec<(f64, Vec<Stretch>)> = (0..cut.stretches.len() - 1)
-            .map(|change| capped.without(&cut.stretches, change))
+            .map(|change| capped.better(merged(&cut.stretches, change)))
             .collect();
         let least = without.iter().min_by(|a, b| a.0.total_cmp(&b.0));
         match least {
@@ -157,10 +152,9 @@ impl<'a> Capped<'a> {
         self.penalties.misfit(rss) + self.penalties.of(stretches)
     }
 
-    /// Returns the better of the two segmentations without one of the changes.
-    fn without(&self, stretches: &[Stretch], change: usize) -> (f64, Vec<Stretch>) {
-        merged(stretches, change)
-            .map(|stretches| (self.criterion(&stretches), stretches))
+    /// Returns the better of two segmentations, with its criterion.
+    fn better(&self, both: [Vec<Stretch>; 2]) -> (f64, Vec<Stretch>) {
+        both.map(|stretches| (self.criterion(&stretches), stretches))
             .into_iter()
             .min_by(|a, b| a.0.total_cmp(&b.0))
             .expect("there are two")

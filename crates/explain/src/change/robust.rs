@@ -1,6 +1,6 @@
 //! Clips outliers before anything is squared.
 
-use crate::statistics::over_sorted_windows;
+use crate::statistics::{over_sorted_windows, quantile};
 
 /// Number of samples on either side in a running median.
 const HALF: usize = 6;
@@ -42,10 +42,9 @@ pub(super) fn sigma(deviations: &mut [f64]) -> f64 {
     if deviations.is_empty() {
         return 0.0;
     }
-    let middle = deviations.len() / 2;
-    let (_, median, _) = deviations.select_nth_unstable_by(middle, f64::total_cmp);
-    if *median > 0.0 {
-        return MAD_TO_SIGMA * *median;
+    let median = quantile(deviations, 0.5);
+    if median > 0.0 {
+        return MAD_TO_SIGMA * median;
     }
     MEAN_TO_SIGMA * deviations.iter().sum::<f64>() / deviations.len() as f64
 }

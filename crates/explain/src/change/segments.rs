@@ -8,6 +8,7 @@ use super::point::{ChangePoint, Segment, Segments};
 use super::propose;
 use super::robust;
 use super::scaled::Scaled;
+use crate::statistics::median;
 
 /// A change with fewer samples after it is provisional; in series of more than 16,384 samples, with fewer
 /// blocks.
@@ -129,8 +130,6 @@ fn noise_free(grid: &Grid, penalties: Penalties) -> Option<(decide::Cut, Vec<f64
 
 /// Returns a single segment at the median.
 fn unchanged(times_us: &[i64], values: &[f64]) -> Segments {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
     Segments {
         changes: Vec::new(),
         segments: times_us
@@ -139,7 +138,7 @@ fn unchanged(times_us: &[i64], values: &[f64]) -> Segments {
                 from: 0,
                 to: values.len(),
                 start_us,
-                level: sorted[sorted.len() / 2],
+                level: median(values.to_vec()),
                 slope_per_day: 0.0,
             })
             .into_iter()

@@ -86,6 +86,18 @@ impl Clock {
         }
     }
 
+    /// Returns the period and the local time of one onset, if it is periodic.
+    fn fixed(&self) -> Option<(f64, f64)> {
+        match *self {
+            Self::Fixed {
+                period_us,
+                origin_us,
+                ..
+            } => Some((period_us, origin_us)),
+            Self::Runs { .. } => None,
+        }
+    }
+
     /// Returns the days of the week with an onset.
     pub fn weekdays(&self) -> Weekdays {
         match self {
@@ -314,31 +326,21 @@ impl Pattern {
         let (Form::Box { duty }, Form::Box { duty: known }) = (self.form, daily.form) else {
             return false;
         };
-        let (
-            Clock::Fixed {
-                period_us,
-                origin_us,
-                ..
-            },
-            Clock::Fixed {
-                period_us: day_us,
-                origin_us: first_us,
-                ..
-            },
-        ) = (&self.clock, &daily.clock)
+        let (Some((period_us, origin_us)), Some((day_us, first_us))) =
+            (self.clock.fixed(), daily.clock.fixed())
         else {
             return false;
         };
-        let is_of_some = is_period(*period_us, 7 * DAY_US)
-            || is_period(*period_us, DAY_US) && self.clock.weekdays() != Weekdays::ALL;
+        let is_of_some = is_period(period_us, 7 * DAY_US)
+            || is_period(period_us, DAY_US) && self.clock.weekdays() != Weekdays::ALL;
         let is_less =
             self.size() * daily.size() < 0.0 && self.size().abs() < daily.size().abs() * ALIKE_MAX;
         let len = duty * period_us / (known * day_us);
-        let apart = (origin_us - first_us).rem_euclid(*day_us);
+        let apart = (origin_us - first_us).rem_euclid(day_us);
         let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
         is_of_some
             && self.clock.zone() == daily.clock.zone()
-            && is_period(*day_us, DAY_US)
+            && is_period(day_us, DAY_US)
             && is_less
             && (1.0 / ALIKE_MAX..ALIKE_MAX).contains(&len)
             && apart.min(day_us - apart) <= width(self).max(width(daily))
@@ -347,22 +349,11 @@ impl Pattern {
     /// Returns how long after another pattern it begins, modulo its own period, in microseconds; `None` if
     /// jobs are the clock of either.
     fn after(&self, other: &Self) -> Option<f64> {
-        let Clock::Fixed {
-            period_us,
-            origin_us,
-            ..
-        } = self.clock
-        else {
-            return None;
-        };
-        match other.clock {
-            // Onsets by the clocks of two zones are not equally far apart.
-            Clock::Fixed { .. } if self.clock.zone() != other.clock.zone() => None,
-            Clock::Fixed {
-                origin_us: first, ..
-            } => Some((origin_us - first).rem_euclid(period_us)),
-            Clock::Runs { .. } => None,
-        }
+        let (period_us, origin_us) = self.clock.fixed()?;
+        let (_, first_us) = other.clock.fixed()?;
+        // Onsets by the clocks of two zones are not equally far apart.
+        let is_same_zone = self.clock.zone() == other.clock.zone();
+        is_same_zone.then(|| (origin_us - first_us).rem_euclid(period_us))
     }
 
     /// Returns the middle of an occurrence's interval, relative to its onset.

@@ -275,12 +275,8 @@ impl<'a> Scan<'a> {
         let mut sums = Vec::with_capacity(values.len() + 1);
         prefix_sums(&values, &mut sums);
         let longest = usize::try_from(LEN_MAX_US / gap_us).unwrap_or(0).max(1);
-        let mut lengths = Vec::new();
-        let mut len = 1;
-        while len <= longest {
-            lengths.push(len);
-            len = (len * 4 / 3).max(len + 1);
-        }
+        let next = |len: &usize| Some((len * 4 / 3).max(len + 1));
+        let lengths = std::iter::successors(Some(1), next).take_while(|len| *len <= longest);
         Self {
             noise: robust_scale(&difference(&values, &medians)),
             times_us,
@@ -289,7 +285,7 @@ impl<'a> Scan<'a> {
             sums,
             medians,
             reach,
-            lengths,
+            lengths: lengths.collect(),
         }
     }
 
@@ -407,37 +403,28 @@ impl<'a> Scan<'a> {
                 .is_none_or(|own| own.0 - beside > at + len)
         };
         let most = i64::try_from(CONTROLS_MAX).unwrap_or(1);
-        let (step, most) = if class.period_us >= OFTEN_US {
-            (DAY_US, most * 2)
+        let (step, most, kept) = if class.period_us >= OFTEN_US {
+            (DAY_US, most * 2, CONTROLS_MAX)
         } else {
             // They may overlap each other where there is little room.
             let step = i64::midpoint(len, beside)
                 .max(class.period_us / most)
                 .max(1);
-            (step, class.period_us * 3 / 2 / step)
+            (step, class.period_us * 3 / 2 / step, CONTROLS_OF_DAY)
         };
         (1..=most)
             .flat_map(|number| [-number * step, number * step])
             .map(|by_us| from + by_us)
             .filter(|&at| at > first && at + len < last && is_free(at))
             .map(|at| (at, at + len))
-            .take(if class.period_us >= OFTEN_US {
-                CONTROLS_MAX
-            } else {
-                CONTROLS_OF_DAY
-            })
+            .take(kept)
             .collect()
     }
 
     fn shown(&self, class: &Class, lengths: &[usize]) -> Shown {
         let of = |window: (i64, i64)| {
-            let found = self.highest(window, lengths)?;
-            Some(
-                found
-                    .into_iter()
-                    .map(|(above, _)| above)
-                    .collect::<Vec<f64>>(),
-            )
+            let found = self.highest(window, lengths)?.into_iter();
+            Some(found.map(|(above, _)| above).collect::<Vec<f64>>())
         };
         let all = class.windows_us.len();
         let every = all.div_ceil(RUNS_MAX).max(1);
@@ -520,20 +507,20 @@ impl<'a> Scan<'a> {
             })
             .collect();
         let is_high = |event: &Event| event.size >= kind.usual_max;
-        let sizes: Vec<f64> = found
-            .iter()
-            .map(|(_, event)| event)
-            .filter(|event| is_high(event))
-            .map(|event| event.size)
-            .collect();
+        let high = || {
+            found
+                .iter()
+                .map(|(_, event)| event)
+                .filter(|event| is_high(event))
+        };
+        let sizes: Vec<f64> = high().map(|event| event.size).collect();
         if sizes.len() < SEEN_LEAST {
             return None;
         }
         // Noise that remembers, and the top of a hump, rise slowly.
-        let edges = found.iter().filter(|(_, event)| is_high(event));
         let near_min = usize::from(kind.is_between);
-        let edges: Vec<f64> = edges
-            .filter_map(|(_, event)| self.edge(event, near_min))
+        let edges: Vec<f64> = high()
+            .filter_map(|event| self.edge(event, near_min))
             .collect();
         if class.period_us < OFTEN_US && !edges.is_empty() && median(edges) < ABRUPT {
             return None;

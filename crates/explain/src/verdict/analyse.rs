@@ -12,7 +12,7 @@ use super::result::{
     Requests, SeriesVerdict, Undecided, Verdict,
 };
 use super::sentence::{SentenceContext, sentence};
-use super::separation::Experiment;
+use super::separation::experiment;
 use super::significance::{Significance, control_false_discoveries};
 use crate::calendar::offsets::moment;
 use crate::causes::attribution::attribute;
@@ -163,10 +163,9 @@ fn verdict(
 ) -> Verdict {
     let recurs = decision.recurs();
     let recurrence = recurs.map(|recurs| &recurs.recurrence);
-    let experiment_of = |class: &JobClass| {
-        Experiment::new(&class.jobs, jobs, &options.zone, seconds(context.gap_us))
-    };
-    let experiment = recurs
+    let experiment_of =
+        |class: &JobClass| experiment(&class.jobs, jobs, &options.zone, seconds(context.gap_us));
+    let of_first = recurs
         .and_then(|recurs| recurs.classes.first())
         .and_then(experiment_of);
     let phase = recurrence.and_then(|recurrence| {
@@ -186,7 +185,7 @@ fn verdict(
             .filter(|_| [Kind::Periodic, Kind::Unattributed].contains(&significance.kind)))
         .map(level),
         undecided: undecided(decision, significance),
-        sentence: sentence(decision, significance, experiment.as_ref(), context),
+        sentence: sentence(decision, significance, of_first.as_deref(), context),
         period_s: recurrence.map(|recurrence| recurrence.rhythm.period_s),
         cycle: recurrence.map(|recurrence| recurrence.rhythm.cycle),
         weekdays: recurrence.and_then(|recurrence| recurrence.rhythm.weekdays.clone()),
@@ -207,7 +206,7 @@ fn verdict(
         classes: classes
             .iter()
             .map(|class| JobClass {
-                separate_by: experiment_of(class).map(|experiment| experiment.words()),
+                separate_by: experiment_of(class),
                 ..class.clone()
             })
             .collect(),

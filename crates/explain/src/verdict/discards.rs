@@ -2,11 +2,10 @@
 //! trim sends discards without any.
 
 use super::recurrence::{Recurrence, is_event};
-use super::result::Requests;
+use super::result::{Interval, Requests};
 use crate::numbers::{as_i64, count_f64};
 use crate::statistics::median;
 use facts::series::Series;
-use jiff::Timestamp;
 
 /// Writes rise by more than this if flushes are to have come with them.
 const WRITES_RISE: f64 = 1.5;
@@ -31,12 +30,11 @@ pub(super) fn requests(series: &Series, recurrence: Option<&Recurrence>) -> Opti
     let len_us = as_i64(seconds * SECOND_US);
     let (mut within, mut beside) = (Sides::default(), Sides::default());
     for event in &recurrence.events {
-        let (from, to) = (event.from, event.to);
-        let Some(event) = Event::new(series, writes, (from, to), len_us) else {
+        let Some(means) = means(series, writes, *event, len_us) else {
             continue;
         };
-        within.push(event.within);
-        beside.push(event.beside);
+        within.push(means.0);
+        beside.push(means.1);
     }
     if within.writes.len() < EVENTS_MIN {
         return Some(Requests::DiscardsOrFlushes);
@@ -74,45 +72,36 @@ impl Sides {
     }
 }
 
-/// The mean time of discards and flushes, and the mean number of writes, within an event and on either side.
-struct Event {
-    within: (f64, f64),
-    beside: (f64, f64),
-}
-
-impl Event {
-    /// Measures an event that begins in an interval; `None` without samples.
-    fn new(
-        series: &Series,
-        writes: &[f64],
-        (from, to): (Timestamp, Timestamp),
-        len_us: i64,
-    ) -> Option<Self> {
-        let (from, to) = (from.as_microsecond(), to.as_microsecond());
-        // The interval is about a sample long, and so is what is seen of a shorter event.
-        let begins_us = (to - from).max(1);
-        let until = from.saturating_add(len_us).max(to);
-        let beside_us = len_us.max(begins_us.saturating_mul(3));
-        let means = |ranges: &[(i64, i64)]| {
-            let index = |us: i64| series.times_us.partition_point(|&at| at <= us);
-            let samples = ranges
-                .iter()
-                .flat_map(|&(after, until)| index(after)..index(until));
-            let samples: Vec<usize> = samples.collect();
-            let mean = |values: &[f64]| {
-                let all = samples.iter().filter_map(|&at| values.get(at));
-                all.sum::<f64>() / count_f64(samples.len())
-            };
-            (!samples.is_empty()).then(|| (mean(&series.values), mean(writes)))
+/// The mean time of discards and flushes, and the mean number of writes, within an event that begins in an interval, and on
+/// either side; `None` without samples.
+fn means(
+    series: &Series,
+    writes: &[f64],
+    begin: Interval,
+    len_us: i64,
+) -> Option<((f64, f64), (f64, f64))> {
+    let (from, to) = (begin.from.as_microsecond(), begin.to.as_microsecond());
+    // The interval is about a sample long, and so is what is seen of a shorter event.
+    let begins_us = (to - from).max(1);
+    let until = from.saturating_add(len_us).max(to);
+    let beside_us = len_us.max(begins_us.saturating_mul(3));
+    let means = |ranges: &[(i64, i64)]| {
+        let index = |us: i64| series.times_us.partition_point(|&at| at <= us);
+        let samples = ranges
+            .iter()
+            .flat_map(|&(after, until)| index(after)..index(until));
+        let samples: Vec<usize> = samples.collect();
+        let mean = |values: &[f64]| {
+            let all = samples.iter().filter_map(|&at| values.get(at));
+            all.sum::<f64>() / count_f64(samples.len())
         };
-        // What ends within a sample shows in the next one.
-        let after = until.saturating_add(begins_us);
-        Some(Self {
-            within: means(&[(from, until)])?,
-            beside: means(&[
-                (from.saturating_sub(beside_us), from),
-                (after, after.saturating_add(beside_us)),
-            ])?,
-        })
-    }
+        (!samples.is_empty()).then(|| (mean(&series.values), mean(writes)))
+    };
+    // What ends within a sample shows in the next one.
+    let after = until.saturating_add(begins_us);
+    let beside = [
+        (from.saturating_sub(beside_us), from),
+        (after, after.saturating_add(beside_us)),
+    ];
+    Some((means(&[(from, until)])?, means(&beside)?))
 }

@@ -3,7 +3,6 @@
 use super::decision::{CauseFound, Decision, Outcome};
 use super::lasting::{Lasting, Trend};
 use super::result::{Change, ChangeKind, Kind, Requests};
-use super::separation::Experiment;
 use super::significance::Significance;
 use crate::model::samples::{SAMPLES_MIN, Unusable};
 use facts::series::{Better, Dating};
@@ -42,7 +41,7 @@ pub(crate) struct SentenceContext<'a> {
 pub(crate) fn sentence(
     decision: &Decision,
     significance: &Significance,
-    experiment: Option<&Experiment>,
+    experiment: Option<&str>,
     context: &SentenceContext,
 ) -> String {
     let text = match (&decision.outcome, &decision.lasting) {

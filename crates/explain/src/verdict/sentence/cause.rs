@@ -4,7 +4,6 @@ use crate::numbers::seconds;
 use crate::verdict::decision::{CauseFound, Recurs, SCORE_NAMED};
 use crate::verdict::phrases::{in_periods, names, periods, sampling};
 use crate::verdict::result::{Cycle, JobClass, Role, Shape};
-use crate::verdict::separation::Experiment;
 use std::fmt::Write as _;
 use units::share;
 
@@ -139,7 +138,7 @@ pub(super) fn condition(recurs: &Recurs) -> &'static str {
 }
 
 /// Says what would tell jobs apart that run at the same time.
-pub(super) fn experiment(recurs: &Recurs, experiment: Option<&Experiment>) -> String {
+pub(super) fn experiment(recurs: &Recurs, experiment: Option<&str>) -> String {
     let is_told = recurs.cause == CauseFound::Jobs
         || recurs.cause == CauseFound::Fits && !(recurs.may_be_load && recurs.like_load.is_some());
     let Some((experiment, first)) = experiment.filter(|_| is_told).zip(recurs.classes.first())
@@ -151,7 +150,7 @@ pub(super) fn experiment(recurs: &Recurs, experiment: Option<&Experiment>) -> St
         CauseFound::Jobs => "them".to_owned(),
         _ => units::list(&first.jobs),
     };
-    format!(" To tell {jobs} apart: {}.", experiment.words())
+    format!(" To tell {jobs} apart: {experiment}.")
 }
 
 /// Begins a sentence on how often jobs run at the time of a pattern: `backup runs then on 69 of 70 days`.

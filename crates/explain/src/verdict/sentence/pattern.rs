@@ -8,7 +8,6 @@ use crate::verdict::like_load::LikeLoad;
 use crate::verdict::phrases::{how_often, in_periods, names, percent, periods, place};
 use crate::verdict::recurrence::{Place, Recurrence, Rhythm, Secondary, is_event};
 use crate::verdict::result::{Cycle, LocalTime, Requests, Shape};
-use crate::verdict::separation::Experiment;
 use facts::series::Better;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -37,7 +36,7 @@ enum Within {
 
 impl SentenceContext<'_> {
     /// The sentences for a pattern: its cause if there is one, what recurs, the evidence, and what else recurs.
-    pub(super) fn recurring(&self, recurs: &Recurs, experiment: Option<&Experiment>) -> String {
+    pub(super) fn recurring(&self, recurs: &Recurs, experiment: Option<&str>) -> String {
         let recurrence = &recurs.recurrence;
         let mut text = cause::lead(recurs, self.gap_us);
         let since_until = self.since_until(recurrence);
