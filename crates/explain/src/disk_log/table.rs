@@ -25,50 +25,27 @@ pub(super) enum Metric {
     Utilization,
 }
 
-/// Columns of iostat with and without `-x`, of all versions, of `sar -d` and `-b`, as text and as `sadf` names them, and of vmstat,
-/// with conversion factors. Blocks and sectors have 512 bytes.
-const COLUMNS: [(&str, Metric, f64); 40] = [
-    ("kB_read/s", Metric::Read, 1.0),
-    ("MB_read/s", Metric::Read, 1024.0),
-    ("Blk_read/s", Metric::Read, 0.5),
-    ("rkB/s", Metric::Read, 1.0),
-    ("rMB/s", Metric::Read, 1024.0),
-    ("rsec/s", Metric::Read, 0.5),
-    ("rd_sec/s", Metric::Read, 0.5),
-    ("rkB", Metric::Read, 1.0),
-    ("rd_sec", Metric::Read, 0.5),
-    ("bi", Metric::Read, 1.0),
-    ("bo", Metric::Write, 1.0),
-    ("bread/s", Metric::Read, 0.5),
-    ("bwrtn/s", Metric::Write, 0.5),
-    ("bdscd/s", Metric::Discard, 0.5),
-    ("kB_wrtn/s", Metric::Write, 1.0),
-    ("MB_wrtn/s", Metric::Write, 1024.0),
-    ("Blk_wrtn/s", Metric::Write, 0.5),
-    ("wkB/s", Metric::Write, 1.0),
-    ("wMB/s", Metric::Write, 1024.0),
-    ("wsec/s", Metric::Write, 0.5),
-    ("wr_sec/s", Metric::Write, 0.5),
-    ("wkB", Metric::Write, 1.0),
-    ("wr_sec", Metric::Write, 0.5),
-    ("kB_dscd/s", Metric::Discard, 1.0),
-    ("MB_dscd/s", Metric::Discard, 1024.0),
-    ("Blk_dscd/s", Metric::Discard, 0.5),
-    ("dkB/s", Metric::Discard, 1.0),
-    ("dMB/s", Metric::Discard, 1024.0),
-    ("dsec/s", Metric::Discard, 0.5),
-    ("dkB", Metric::Discard, 1.0),
-    ("tps", Metric::Requests, 1.0),
-    ("r/s", Metric::Requests, 1.0),
-    ("w/s", Metric::Requests, 1.0),
-    ("d/s", Metric::Requests, 1.0),
-    ("r_await", Metric::ReadTime, 1.0),
-    ("await", Metric::RequestTime, 1.0),
-    ("f_await", Metric::FlushTime, 1.0),
-    ("%util", Metric::Utilization, 1.0),
-    ("util", Metric::Utilization, 1.0),
-    ("util-percent", Metric::Utilization, 1.0),
-];
+/// Returns the metric of a column of iostat with and without `-x`, of all versions, of `sar -d` and `-b`, as text and as
+/// `sadf` names them, and of vmstat, with its conversion factor. Blocks and sectors have 512 bytes.
+fn metric_of(column: &str) -> Option<(Metric, f64)> {
+    Some(match column {
+        "kB_read/s" | "rkB/s" | "rkB" | "bi" => (Metric::Read, 1.0),
+        "MB_read/s" | "rMB/s" => (Metric::Read, 1024.0),
+        "Blk_read/s" | "rsec/s" | "rd_sec/s" | "rd_sec" | "bread/s" => (Metric::Read, 0.5),
+        "kB_wrtn/s" | "wkB/s" | "wkB" | "bo" => (Metric::Write, 1.0),
+        "MB_wrtn/s" | "wMB/s" => (Metric::Write, 1024.0),
+        "Blk_wrtn/s" | "wsec/s" | "wr_sec/s" | "wr_sec" | "bwrtn/s" => (Metric::Write, 0.5),
+        "kB_dscd/s" | "dkB/s" | "dkB" => (Metric::Discard, 1.0),
+        "MB_dscd/s" | "dMB/s" => (Metric::Discard, 1024.0),
+        "Blk_dscd/s" | "dsec/s" | "bdscd/s" => (Metric::Discard, 0.5),
+        "tps" | "r/s" | "w/s" | "d/s" => (Metric::Requests, 1.0),
+        "r_await" => (Metric::ReadTime, 1.0),
+        "await" => (Metric::RequestTime, 1.0),
+        "f_await" => (Metric::FlushTime, 1.0),
+        "%util" | "util" | "util-percent" => (Metric::Utilization, 1.0),
+        _ => return None,
+    })
+}
 
 /// Columns of the CPU time spent waiting for disks.
 const IOWAIT: [&str; 3] = ["%iowait", "iowait", "wa"];
@@ -115,8 +92,7 @@ impl<'a> Table<'a> {
             .iter()
             .filter_map(|&one| {
                 let device = one.labels.get("device")?;
-                let metric = column(one)?;
-                let &(_, metric, factor) = COLUMNS.iter().find(|(name, ..)| *name == metric)?;
+                let (metric, factor) = metric_of(column(one)?)?;
                 Some((one, device.as_str(), metric, factor))
             })
             .collect();
@@ -169,11 +145,8 @@ impl<'a> Table<'a> {
 
     /// Returns the usual time between samples; `None` if there is only one.
     pub(super) fn gap_us(&self) -> Option<i64> {
-        let mut gaps: Vec<i64> = self
-            .times_us
-            .windows(2)
-            .map(|pair| pair[1] - pair[0])
-            .collect();
+        let pairs = self.times_us.windows(2);
+        let mut gaps: Vec<i64> = pairs.map(|pair| pair[1] - pair[0]).collect();
         gaps.sort_unstable();
         gaps.get(gaps.len() / 2).copied()
     }

@@ -49,12 +49,8 @@ impl Options {
     /// do, and that of the jobs' host.
     pub(crate) fn other_zones(&self) -> Vec<TimeZone> {
         let mut zones = vec![TimeZone::UTC];
-        zones.extend(
-            self.host_zone
-                .iter()
-                .filter(|zone| **zone != TimeZone::UTC)
-                .cloned(),
-        );
+        zones.extend(self.host_zone.clone());
+        zones.dedup();
         zones.retain(|zone| *zone != self.zone);
         zones
     }

@@ -6,6 +6,7 @@ use super::common::common;
 use super::decision::{CauseFound, Decision, Evidence, Outcome, Recurs, decide};
 use super::discards::requests;
 use super::lasting::Lasting;
+use super::phrases::place;
 use super::recurrence::Recurrence;
 use super::result::{
     Analysis, Change, ClockChoice, JobClass, Kind, Level, OtherClock, OtherPattern, Phase,
@@ -169,13 +170,13 @@ fn verdict(
         .and_then(|recurs| recurs.classes.first())
         .and_then(experiment_of);
     let phase = recurrence.and_then(|recurrence| {
-        let place = recurrence.place?;
-        let (from_text, to_text) = context.place_texts(recurrence.rhythm.cycle, place);
+        let at = recurrence.place?;
+        let text = |wall_us| place(recurrence.rhythm.cycle, wall_us, context.gap_us);
         Some(Phase {
-            from: place.from,
-            to: place.to,
-            from_text,
-            to_text,
+            from: at.from,
+            to: at.to,
+            from_text: text(at.from_wall_us),
+            to_text: text(at.to_wall_us),
         })
     });
     let classes = recurs.map_or(&[][..], |recurs| &recurs.classes);

@@ -124,11 +124,8 @@ fn daily_stall_is_a_spike_attributed_to_its_job() {
     // Ten days of minutes; a spike of five minutes from 03:10 on.
     let made = made(14_400, 60_000_000, 1, |since| {
         let minute = since.rem_euclid(DAY_US) / 60_000_000;
-        20.0 + if (190..195).contains(&minute) {
-            6.0
-        } else {
-            0.0
-        }
+        let is_stall = (190..195).contains(&minute);
+        20.0 + if is_stall { 6.0 } else { 0.0 }
     });
     let jobs = [
         cron("backup", "10 3 * * *", &made),
@@ -208,13 +205,9 @@ fn two_weeks_are_too_short_for_a_weekly_pattern() {
 
 #[test]
 fn short_constant_or_undated_series_have_no_pattern() {
-    for (count, kind) in [
-        (0, Kind::Undecided),
-        (1, Kind::Undecided),
-        (15, Kind::Undecided),
-    ] {
+    for count in [0, 1, 15] {
         let verdict = only(made(count, DAY_US, 7, |_| 1.0), &[]);
-        assert_eq!(verdict.kind, kind, "{}", verdict.sentence);
+        assert_eq!(verdict.kind, Kind::Undecided, "{}", verdict.sentence);
     }
     let flat = series(
         (0..500).map(|i| START_US + i * DAY_US).collect(),
@@ -317,11 +310,8 @@ fn resets_are_located_to_the_sample() {
 #[test]
 fn an_isolated_distant_sample_is_ignored() {
     let mut series = made(24 * 60, HOUR_US, 31, |at| {
-        50.0 + if at.rem_euclid(DAY_US) == 3 * HOUR_US {
-            8.0
-        } else {
-            0.0
-        }
+        let is_on = at.rem_euclid(DAY_US) == 3 * HOUR_US;
+        50.0 + if is_on { 8.0 } else { 0.0 }
     });
     series.times_us[0] = 0;
     let analysis = explain(&[series], &[], &Options::default());
@@ -339,11 +329,8 @@ fn an_isolated_distant_sample_is_ignored() {
 fn jobs_that_run_during_a_stall_are_not_blamed() {
     let made = made(48 * 30, HOUR_US / 2, 33, |at| {
         let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
-        if hour > 5.0 && hour <= 8.0 {
-            56.0
-        } else {
-            50.0
-        }
+        let is_stall = hour > 5.0 && hour <= 8.0;
+        if is_stall { 56.0 } else { 50.0 }
     });
     let guilty = cron("guilty", "0 5 * * *", &made);
     let middle = cron("middle", "30 6 * * *", &made);

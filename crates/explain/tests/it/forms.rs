@@ -140,12 +140,8 @@ fn a_dip_next_to_a_wave_is_not_a_sawtooth() {
         let made = made(288 * 60, HOUR_US / 12, seed, |at| {
             let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
             let wave = 10.0 * (std::f64::consts::TAU * (hour - 3.0) / 24.0).sin();
-            let dip = if hour > 2.0 && hour <= 2.0 + len_h {
-                12.0
-            } else {
-                0.0
-            };
-            60.0 + wave - dip
+            let is_dip = hour > 2.0 && hour <= 2.0 + len_h;
+            60.0 + wave - if is_dip { 12.0 } else { 0.0 }
         });
         let backup = cron("backup", "0 2 * * *", &made);
         let verdict = only(made, &[backup]);
@@ -190,17 +186,13 @@ fn two_jobs_half_a_day_apart_are_separated() {
     for (seed, sizes) in [(41, (10.0, 6.0)), (42, (6.0, 10.0)), (43, (5.0, 15.0))] {
         let made = made(96 * 40, HOUR_US / 4, seed, |at| {
             let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
-            let first = if hour > 3.0 && hour <= 4.0 {
-                sizes.0
+            if hour > 3.0 && hour <= 4.0 {
+                50.0 + sizes.0
+            } else if hour > 15.0 && hour <= 16.0 {
+                50.0 + sizes.1
             } else {
-                0.0
-            };
-            let second = if hour > 15.0 && hour <= 16.0 {
-                sizes.1
-            } else {
-                0.0
-            };
-            50.0 + first + second
+                50.0
+            }
         });
         let a = cron("a", "0 3 * * *", &made);
         let b = cron("b", "0 15 * * *", &made);

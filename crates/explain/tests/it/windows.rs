@@ -2,6 +2,7 @@
 use crate::testing::{
     DAY_US, HOUR_US, START_US, assert_says, cron, given, noise, only, series, timer,
 };
+use explain::JobRuns;
 use explain::verdict::{Level, Verdict};
 use facts::series::Series;
 use rand_core::{Rng as _, SeedableRng as _};
@@ -65,6 +66,15 @@ fn curve(
     series(times_us, values)
 }
 
+/// Two timers of a usual host.
+fn usual_timers(days: i64) -> [JobRuns; 2] {
+    let upgrade = every(DAY_US, days, 6 * HOUR_US);
+    [
+        timer("apt-upgrade.timer", upgrade, HOUR_US),
+        timer("man-db.timer", every(DAY_US, days, 0), 12 * HOUR_US),
+    ]
+}
+
 fn every(period_us: i64, days: i64, from_us: i64) -> impl Iterator<Item = i64> {
     (0..days * DAY_US / period_us).map(move |number| START_US + number * period_us + from_us)
 }
@@ -80,14 +90,11 @@ fn trimmed(factor: f64, gap_us: i64, seed: u64) -> Verdict {
         })
         .collect();
     let made = curve(days, gap_us, &events, factor, Shows::Mean, seed);
+    let [upgrade, man_db] = usual_timers(days);
     let jobs = [
         timer("fstrim.timer", every(WEEK_US, days, 0), delay_us),
-        timer(
-            "apt-upgrade.timer",
-            every(DAY_US, days, 6 * HOUR_US),
-            HOUR_US,
-        ),
-        timer("man-db.timer", every(DAY_US, days, 0), 12 * HOUR_US),
+        upgrade,
+        man_db,
         cron("logrotate", "0 0 * * *", &made),
         cron("weekly", "47 6 * * 7", &made),
         cron("report", "0 0 * * 4", &made),
@@ -99,15 +106,10 @@ fn trimmed(factor: f64, gap_us: i64, seed: u64) -> Verdict {
 fn quality(verdict: &Verdict, job: &str) -> u8 {
     match verdict.classes.first() {
         Some(class) if class.jobs == [job] && verdict.level == Some(Level::Named) => 2,
-        Some(_)
-            if verdict
-                .classes
-                .iter()
-                .any(|class| class.jobs.iter().any(|one| one == job)) =>
-        {
-            1
+        _ => {
+            let mut listed = verdict.classes.iter().flat_map(|class| &class.jobs);
+            u8::from(listed.any(|one| one == job))
         }
-        _ => 0,
     }
 }
 
@@ -210,15 +212,9 @@ fn bursts_at_other_times_blame_no_timer() {
             .map(|at| (at, 30 * MINUTE_US))
             .collect();
         let made = curve(days, 5 * MINUTE_US, &events, 6.0, Shows::Mean, seed);
-        let jobs = [
-            timer("fstrim.timer", every(WEEK_US, days, 0), 100 * MINUTE_US),
-            timer(
-                "apt-upgrade.timer",
-                every(DAY_US, days, 6 * HOUR_US),
-                HOUR_US,
-            ),
-            timer("man-db.timer", every(DAY_US, days, 0), 12 * HOUR_US),
-        ];
+        let [upgrade, man_db] = usual_timers(days);
+        let fstrim = timer("fstrim.timer", every(WEEK_US, days, 0), 100 * MINUTE_US);
+        let jobs = [fstrim, upgrade, man_db];
         let verdict = only(made, &jobs);
         let told = &verdict.sentence;
         assert_ne!(verdict.level, Some(Level::Named), "seed {seed}: {told}");

@@ -275,14 +275,6 @@ impl SentenceContext<'_> {
         }
     }
 
-    /// Formats the ends of an interval as positions within a cycle.
-    pub fn place_texts(&self, cycle: Cycle, at: Place) -> (String, String) {
-        (
-            place(cycle, at.from_wall_us, self.gap_us),
-            place(cycle, at.to_wall_us, self.gap_us),
-        )
-    }
-
     /// Describes an interval within a cycle: `between Sunday 06:00 and 07:00`, `at 06:47`.
     fn place_between(&self, cycle: Cycle, wall_us: (i64, i64)) -> String {
         // Seconds mean nothing at the ends of a long interval; it does not become shorter without.
