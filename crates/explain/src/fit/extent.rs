@@ -7,7 +7,7 @@ use crate::model::grid::Grid;
 use crate::model::noise::step;
 use crate::model::pattern::Pattern;
 use crate::numbers::{as_f64, as_i64, count_f64};
-use crate::search::periods::CALENDARS_US;
+use crate::search::periods::is_near_calendar;
 use crate::statistics::median;
 use std::ops::Range;
 
@@ -251,10 +251,9 @@ fn typical_slope(pattern: &Pattern, grid: &Grid) -> Option<f64> {
 /// Returns whether a wave that follows no calendar has so few cycles that it may be a slow bend.
 fn is_slow_bend(pattern: &Pattern, grid: &Grid) -> bool {
     let period_us = pattern.clock.period_us();
-    let is = |calendar_us: i64| (period_us / as_f64(calendar_us) - 1.0).abs() < 0.01;
     let span_us = as_f64(grid.span_bins()) * as_f64(grid.width_us);
     pattern.form == Form::Wave
-        && !CALENDARS_US.into_iter().any(is)
+        && !is_near_calendar(period_us)
         && span_us < period_us * WAVE_CYCLES_MIN
 }
 

@@ -10,8 +10,8 @@ use crate::calendar::periods::{DAY_US, is_period};
 use crate::model::form::Form;
 use crate::model::pattern::Pattern;
 use crate::model::samples::Samples;
-use crate::numbers::{as_f64, count_f64};
-use crate::search::periods::{CALENDARS_US, CYCLES_MIN};
+use crate::numbers::count_f64;
+use crate::search::periods::{CALENDARS_US, CYCLES_MIN, is_near_calendar};
 use crate::search::runs::Class;
 use crate::statistics::{add, subtract};
 
@@ -135,12 +135,9 @@ fn is_residual_of(pattern: &Pattern, known: &Found) -> bool {
             };
         }
         let is_part = (1.5..=24.5).contains(&ratio) && (ratio - ratio.round()).abs() < 0.02;
-        let is_calendars = CALENDARS_US
-            .iter()
-            .any(|&calendar| (period_us / as_f64(calendar) - 1.0).abs() < 0.01);
         // A short box leaves no residuals.
         let is_rough = other.form.duty() > 0.2;
-        is_part && is_rough && is_smaller(0.5) && (!is_calendars || duty > 0.2)
+        is_part && is_rough && is_smaller(0.5) && (!is_near_calendar(period_us) || duty > 0.2)
     };
     of(&known.pattern) || known.across_schedule_change.as_ref().is_some_and(of)
 }

@@ -247,6 +247,17 @@ fn has_own_period(found: &Found) -> bool {
     matches!(found.pattern.clock, Clock::Fixed { .. }) && found.across_schedule_change.is_none()
 }
 
+/// Returns a pattern that takes the place of one that was found, where it is active.
+fn in_place_of(found: &Found, pattern: Pattern, grids: &[Grid]) -> Found {
+    Found {
+        p: found.p,
+        p_extrapolated: found.p_extrapolated,
+        best_without_jobs: found.best_without_jobs.clone(),
+        zones: found.zones.clone(),
+        ..bounded(pattern, grids)
+    }
+}
+
 /// Fits one pattern again to the values without the others: its form, or only its size if its clock is the
 /// runs of jobs.
 fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
@@ -270,16 +281,8 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
         findings.patterns[number].pattern = pattern;
         return;
     }
-    let again = Found {
-        p: found.p,
-        p_extrapolated: found.p_extrapolated,
-        best_without_jobs: found.best_without_jobs.clone(),
-        zones: found.zones.clone(),
-        ..bounded(
-            with_best_form_in_zone(samples, &values, &grids, pattern),
-            &grids,
-        )
-    };
+    let pattern = with_best_form_in_zone(samples, &values, &grids, pattern);
+    let again = in_place_of(found, pattern, &grids);
     findings.rest = difference(&values, &again.pattern.values(&samples.wall_us));
     findings.patterns[number] = again;
 }
@@ -323,22 +326,10 @@ fn separate_wave(samples: &Samples, findings: &mut Findings, number: usize) -> b
     if likelihood(grid, &[&sudden, &wave]) < likelihood(grid, &known) + TWO_MIN {
         return false;
     }
-    let (p, p_extrapolated, best_without_jobs) = (
-        found.p,
-        found.p_extrapolated,
-        found.best_without_jobs.clone(),
-    );
-    let zones = found.zones.clone();
-    let own = |other: &Pattern| {
-        let left = difference(&values, &other.values(&samples.wall_us));
-        grids(&samples.wall_us, &left, samples.gap_us)
-    };
-    let new = |pattern: &Pattern, beside: &Pattern| Found {
-        p,
-        p_extrapolated,
-        best_without_jobs: best_without_jobs.clone(),
-        zones: zones.clone(),
-        ..bounded(pattern.clone(), &own(beside))
+    let new = |pattern: &Pattern, beside: &Pattern| {
+        let left = difference(&values, &beside.values(&samples.wall_us));
+        let own = grids(&samples.wall_us, &left, samples.gap_us);
+        in_place_of(found, pattern.clone(), &own)
     };
     let new = [new(&sudden, &wave), new(&wave, &sudden)];
     findings.rest = new.iter().fold(values.clone(), |left, found| {

@@ -423,6 +423,12 @@ impl Task {
     }
 }
 
+/// Returns whether a period is about that of a calendar.
+pub(crate) fn is_near_calendar(period_us: f64) -> bool {
+    let is_near = |calendar_us: i64| (period_us / as_f64(calendar_us) - 1.0).abs() < 0.01;
+    CALENDARS_US.into_iter().any(is_near)
+}
+
 /// Returns the best of some candidates.
 pub(crate) fn best(found: Vec<Candidate>) -> Option<Candidate> {
     (found.into_iter()).max_by(|a, b| a.statistic.total_cmp(&b.statistic))

@@ -8,7 +8,7 @@ use super::result::{Candidate, Cycle, JobClass, Kind, Role};
 use super::times_of_day;
 use crate::causes::attribution::Attribution;
 use crate::causes::likelihood::Cause;
-use crate::causes::matches::{IDLE_MAX, LAG_US, Reach, count_inside, matches};
+use crate::causes::matches::{IDLE_MAX, LAG_US, Matches, Reach, count_inside, matches};
 use crate::change::Segments;
 use crate::fit::found::{Findings, Found};
 use crate::model::form::Form;
@@ -371,19 +371,12 @@ fn nearly_always(weighed: &[JobClass], main: &Attribution, evidence: &Evidence) 
         if runs.matched < (runs.missed * NEARLY_ALWAYS).max(3) || is_anywhere || is_idle {
             return None;
         }
-        let jobs = members(class, evidence.jobs);
-        let known = weighed.iter().find(|one| one.jobs == jobs);
+        let unknown = job_class(class, evidence.jobs, &runs);
+        let known = weighed.iter().find(|one| one.jobs == unknown.jobs);
         Some(JobClass {
             role: known.map_or(Role::Unknown, |known| known.role),
-            matched: runs.matched,
-            missed: runs.missed,
-            idle_runs: runs.idle,
-            lag_s: runs.lag_s,
-            dated_by_start: false,
             score: known.map_or(0.0, |known| known.score),
-            evidence: evidence_of(class, evidence.jobs),
-            separate_by: None,
-            jobs,
+            ..unknown
         })
     });
     let mut all: Vec<JobClass> = by_class.collect();
@@ -420,23 +413,33 @@ fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobClass> 
             && (shown * 10 < on.len() * 9 || found.located.is_some());
         let is_vague = is_coarse && one.score < SCORE_COARSE_NAMED || is_odd || is_rare;
         JobClass {
-            jobs: members(class, jobs),
             role,
-            matched: runs.matched,
-            missed: runs.missed,
-            idle_runs: runs.idle,
-            lag_s: runs.lag_s,
             dated_by_start,
             score: if is_vague {
                 one.score.min(SCORE_VAGUE)
             } else {
                 one.score
             },
-            evidence: evidence_of(class, jobs),
-            separate_by: None,
+            ..job_class(class, jobs, &runs)
         }
     })
     .collect()
+}
+
+/// Describes a class by how it runs, without its effect and its score.
+fn job_class(class: &Class, jobs: &[JobRuns], runs: &Matches) -> JobClass {
+    JobClass {
+        jobs: members(class, jobs),
+        role: Role::Unknown,
+        matched: runs.matched,
+        missed: runs.missed,
+        idle_runs: runs.idle,
+        lag_s: runs.lag_s,
+        dated_by_start: false,
+        score: 0.0,
+        evidence: evidence_of(class, jobs),
+        separate_by: None,
+    }
 }
 
 /// Returns every explanation that was compared.
