@@ -355,11 +355,8 @@ impl<'a> Search<'a> {
     fn best_period(&self) -> Option<(f64, Pattern)> {
         let grids = &self.grids;
         let look = |scratch: &mut Scratch, task: &Task| task.look_at(&grids[task.grid], scratch);
-        let looked: Vec<Option<Candidate>> = self
-            .tasks
-            .par_iter()
-            .map_init(Scratch::default, look)
-            .collect();
+        let looked = self.tasks.par_iter().map_init(Scratch::default, look);
+        let looked: Vec<Option<Candidate>> = looked.collect();
         let mut found: Vec<(&Task, Candidate)> = (self.tasks.iter().zip(looked))
             .filter_map(|(task, found)| Some((task, found?)))
             .filter(|(_, found)| found.statistic >= STATISTIC_MIN)

@@ -104,14 +104,8 @@ fn plain_evidence(pattern: &Pattern, grid: &Grid, onsets: &[i64]) -> Option<Vec<
         .zip(inside.into_iter().zip(outside))
         .filter_map(|(&at, (on, off))| {
             let contrast = (!on.is_empty() && !off.is_empty()).then(|| median(on) - median(off))?;
-            Some((
-                at,
-                if contrast / size > 0.5 {
-                    PLAIN_NATS
-                } else {
-                    -PLAIN_NATS
-                },
-            ))
+            let sign = if contrast / size > 0.5 { 1.0 } else { -1.0 };
+            Some((at, sign * PLAIN_NATS))
         });
     Some(shown.collect())
 }
@@ -151,11 +145,9 @@ fn turning_point(pattern: &Pattern, grid: &Grid, range: (i64, i64), turn: Turn) 
             (best, at) = (sum, Some(wall));
         }
     }
-    match (turn, at) {
-        (Turn::Off, Some(wall)) => wall,
-        (Turn::On, Some(wall)) => wall + 1,
-        (Turn::Off, None) => range.1,
-        (Turn::On, None) => range.0,
+    match turn {
+        Turn::Off => at.unwrap_or(range.1),
+        Turn::On => at.map_or(range.0, |wall| wall + 1),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::calendar::weekdays::Weekdays;
 use crate::model::form::Form;
 use crate::model::grid::Variant;
 use crate::model::noise::Fit;
-use crate::numbers::{as_f64, as_i64, count_f64};
+use crate::numbers::{as_f64, as_i64, count_f64, widest_us};
 use std::sync::Arc;
 
 /// A correction of a box's length is at most this many times as large as the box.
@@ -314,10 +314,8 @@ impl Pattern {
     /// Returns whether its onset coincides with that of another one with the same period, within their
     /// intervals.
     pub fn coincides_with(&self, other: &Self) -> bool {
-        let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
-        self.after(other).is_some_and(|after| {
-            after.min(self.clock.period_us() - after) <= width(self).max(width(other))
-        })
+        self.after(other)
+            .is_some_and(|after| after.min(self.clock.period_us() - after) <= self.slack_us(other))
     }
 
     /// Returns whether it reverses a daily pattern on some days of the week: it starts at the same time of
@@ -337,13 +335,17 @@ impl Pattern {
             self.size() * daily.size() < 0.0 && self.size().abs() < daily.size().abs() * ALIKE_MAX;
         let len = duty * period_us / (known * day_us);
         let apart = (origin_us - first_us).rem_euclid(day_us);
-        let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
         is_of_some
             && self.clock.zone() == daily.clock.zone()
             && is_period(day_us, DAY_US)
             && is_less
             && (1.0 / ALIKE_MAX..ALIKE_MAX).contains(&len)
-            && apart.min(day_us - apart) <= width(self).max(width(daily))
+            && apart.min(day_us - apart) <= self.slack_us(daily)
+    }
+
+    /// Returns the width of the wider one of its interval and of another pattern's.
+    fn slack_us(&self, other: &Self) -> f64 {
+        as_f64(widest_us(&[self.interval_us, other.interval_us]))
     }
 
     /// Returns how long after another pattern it begins, modulo its own period, in microseconds; `None` if

@@ -141,11 +141,8 @@ pub(crate) struct Chance {
 /// maxima.
 fn tail(best: &[f64], statistic: f64) -> f64 {
     const EULER: f64 = 0.577_215_664_901_532_9;
-    let best: Vec<f64> = best
-        .iter()
-        .copied()
-        .filter(|value| *value > f64::MIN)
-        .collect();
+    let best = best.iter().copied().filter(|value| *value > f64::MIN);
+    let best: Vec<f64> = best.collect();
     let mean = mean(&best);
     let squares: f64 = best.iter().map(|value| (value - mean).powi(2)).sum();
     // The log-likelihood ratio falls off no slower than exp(-x) if the model holds.

@@ -116,13 +116,9 @@ struct Scan<'a> {
     lengths: Vec<usize>,
 }
 
-/// What the windows of some runs and of their controls show, for each length.
-struct Shown {
-    /// For each run, for each length: how far the highest stands out.
-    runs: Vec<Vec<f64>>,
-    /// For each run: the same of its controls.
-    controls: Vec<Vec<Vec<f64>>>,
-}
+/// What the windows of some runs and of their controls show: for each run, for each length, how far the highest stands out, and
+/// the same of each of its controls.
+struct Shown(Vec<(Vec<f64>, Vec<Vec<f64>>)>);
 
 /// Which events a class's windows have.
 struct Kind {
@@ -300,11 +296,8 @@ impl<'a> Scan<'a> {
         if as_f64(times.1 - times.0) > usual * 1.3 + as_f64(self.gap_us) {
             return None;
         }
-        let (left, right) = (
-            self.medians[from - 1 - self.reach],
-            self.medians[until + 1 + self.reach],
-        );
-        Some(left.max(right))
+        let left = self.medians[from - 1 - self.reach];
+        Some(left.max(self.medians[until + 1 + self.reach]))
     }
 
     fn mean(&self, from: usize, until: usize) -> f64 {
@@ -428,10 +421,7 @@ impl<'a> Scan<'a> {
         };
         let all = class.windows_us.len();
         let every = all.div_ceil(RUNS_MAX).max(1);
-        let mut shown = Shown {
-            runs: Vec::new(),
-            controls: Vec::new(),
-        };
+        let mut shown = Vec::new();
         for run in (0..all).step_by(every) {
             let Some(own) = of(class.windows_us[run]) else {
                 continue;
@@ -443,11 +433,10 @@ impl<'a> Scan<'a> {
             };
             let controls: Vec<Vec<f64>> = controls.into_iter().filter_map(of).collect();
             if !controls.is_empty() {
-                shown.runs.push(own);
-                shown.controls.push(controls);
+                shown.push((own, controls));
             }
         }
-        shown
+        Shown(shown)
     }
 
     /// How far the highest of some samples in a window is above the level in white noise, about (the mean of the largest of `n`
@@ -461,7 +450,7 @@ impl<'a> Scan<'a> {
     fn kind(&self, class: &Class) -> Option<Kind> {
         let lengths = self.lengths_of(class);
         let shown = self.shown(class, lengths);
-        if shown.runs.len() < RUNS_MIN {
+        if shown.0.len() < RUNS_MIN {
             return None;
         }
         let trials = count_f64(lengths.len()).ln();
@@ -625,10 +614,10 @@ impl Shown {
     /// The evidence at one length. `None` if nothing is clear. `noise` is what noise alone reaches in a window: on the slopes of
     /// load, windows show less than that.
     fn kind(&self, length: usize, larger: f64, noise: f64) -> Option<Kind> {
-        let mut ranks = Vec::with_capacity(self.runs.len());
+        let mut ranks = Vec::with_capacity(self.0.len());
         let mut all = Vec::new();
         let mut high = Vec::new();
-        for (own, controls) in self.runs.iter().zip(&self.controls) {
+        for (own, controls) in &self.0 {
             let own = own[length];
             let above = controls
                 .iter()

@@ -30,11 +30,10 @@ pub(super) fn requests(series: &Series, recurrence: Option<&Recurrence>) -> Opti
     let len_us = as_i64(seconds * SECOND_US);
     let (mut within, mut beside) = (Sides::default(), Sides::default());
     for event in &recurrence.events {
-        let Some(means) = means(series, writes, *event, len_us) else {
-            continue;
-        };
-        within.push(means.0);
-        beside.push(means.1);
+        if let Some([inside, around]) = means(series, writes, *event, len_us) {
+            within.push(inside);
+            beside.push(around);
+        }
     }
     if within.writes.len() < EVENTS_MIN {
         return Some(Requests::DiscardsOrFlushes);
@@ -74,12 +73,7 @@ impl Sides {
 
 /// The mean time of discards and flushes, and the mean number of writes, within an event that begins in an interval, and on
 /// either side; `None` without samples.
-fn means(
-    series: &Series,
-    writes: &[f64],
-    begin: Interval,
-    len_us: i64,
-) -> Option<((f64, f64), (f64, f64))> {
+fn means(series: &Series, writes: &[f64], begin: Interval, len_us: i64) -> Option<[(f64, f64); 2]> {
     let (from, to) = (begin.from.as_microsecond(), begin.to.as_microsecond());
     // The interval is about a sample long, and so is what is seen of a shorter event.
     let begins_us = (to - from).max(1);
@@ -103,5 +97,5 @@ fn means(
         (from.saturating_sub(beside_us), from),
         (after, after.saturating_add(beside_us)),
     ];
-    Some((means(&[(from, until)])?, means(&beside)?))
+    Some([means(&[(from, until)])?, means(&beside)?])
 }

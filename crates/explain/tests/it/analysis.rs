@@ -316,12 +316,8 @@ fn an_isolated_distant_sample_is_ignored() {
     series.times_us[0] = 0;
     let analysis = explain(&[series], &[], &Options::default());
     let told = &analysis.series[0];
-    assert_eq!(
-        told.verdict.cycle,
-        Some(Cycle::Day),
-        "{}",
-        told.verdict.sentence
-    );
+    let sentence = &told.verdict.sentence;
+    assert_eq!(told.verdict.cycle, Some(Cycle::Day), "{sentence}");
     assert!(told.notes[0].starts_with("1 sample was skipped: too far"));
 }
 

@@ -166,14 +166,10 @@ fn the_runs_of_a_job_of_utc_explain_it() {
         ),
     ];
     let verdict = in_zone(made, &jobs, &berlin());
-    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
-    assert_eq!(
-        verdict.classes[0].jobs,
-        ["snapshot"],
-        "{}",
-        verdict.sentence
-    );
-    assert_eq!(verdict.classes[0].matched, 8, "{}", verdict.sentence);
+    let told = &verdict.sentence;
+    assert_eq!(verdict.kind, Kind::Periodic, "{told}");
+    assert_eq!(verdict.classes[0].jobs, ["snapshot"], "{told}");
+    assert_eq!(verdict.classes[0].matched, 8, "{told}");
 }
 
 #[test]

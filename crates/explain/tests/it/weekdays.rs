@@ -1,8 +1,12 @@
 use crate::testing::{DAY_US, HOUR_US, assert_never_says, cron, made, noise, only, series};
-use explain::verdict::{Kind, Level, Shape};
+use explain::verdict::{Kind, Level, Shape, Verdict};
 use facts::series::Series;
 
 const WORKDAYS: [&str; 5] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"];
+
+fn days(verdict: &Verdict) -> &[String] {
+    verdict.weekdays.as_deref().unwrap_or_default()
+}
 
 /// Six weeks of people working from 8 to 18, with values of 15 to 25 ms; a sample every `gap_us`.
 fn working_hours(gap_us: i64, seed: u64, phi: f64) -> Series {
@@ -31,11 +35,7 @@ fn working_hours_are_one_pattern_and_blame_no_job() {
             let told = format!("{seed}: {}", verdict.sentence);
             assert_eq!(verdict.kind, Kind::Unattributed, "{told}");
             assert_eq!(verdict.shape, Some(Shape::Step), "{told}");
-            assert_eq!(
-                verdict.weekdays.as_deref(),
-                Some(&WORKDAYS.map(str::to_owned)[..]),
-                "{told}"
-            );
+            assert_eq!(days(&verdict), WORKDAYS, "{told}");
             let effect = verdict.effect.expect("a step");
             assert!((effect.size - 10.0).abs() < 1.0, "{told}");
             assert_eq!(verdict.also, [], "{told}");
@@ -64,13 +64,7 @@ fn weekday_job_is_identified_by_its_days() {
     assert_eq!(verdict.classes[0].idle_runs, 0, "{}", verdict.sentence);
     // Without a job for that day, the daily job is not blamed either.
     let verdict = only(made, &jobs[..1]);
-    let days = ["Tuesday", "Thursday"].map(str::to_owned);
-    assert_eq!(
-        verdict.weekdays.as_deref(),
-        Some(&days[..]),
-        "{}",
-        verdict.sentence
-    );
+    assert_eq!(days(&verdict), ["Tuesday", "Thursday"]);
     assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
 }
 
@@ -125,18 +119,9 @@ fn daily_job_with_less_work_on_sundays_is_named() {
             cron("scrub", "0 2 * * 7", &made),
         ];
         let verdict = only(made, &jobs);
-        assert_eq!(
-            verdict.kind,
-            Kind::Periodic,
-            "{share}: {}",
-            verdict.sentence
-        );
-        assert_eq!(
-            verdict.classes[0].jobs,
-            ["etl"],
-            "{share}: {}",
-            verdict.sentence
-        );
+        let told = format!("{share}: {}", verdict.sentence);
+        assert_eq!(verdict.kind, Kind::Periodic, "{told}");
+        assert_eq!(verdict.classes[0].jobs, ["etl"], "{told}");
     }
 }
 
@@ -161,12 +146,7 @@ fn midnight_jobs_belong_to_the_day_that_begins() {
         cron("dump", "0 0 * * 1-5", &made),
     ];
     let verdict = only(made, &jobs);
-    assert_eq!(
-        verdict.weekdays.as_deref(),
-        Some(&WORKDAYS.map(str::to_owned)[..]),
-        "{}",
-        verdict.sentence
-    );
+    assert_eq!(days(&verdict), WORKDAYS, "{}", verdict.sentence);
     assert_eq!(verdict.classes[0].jobs, ["dump"], "{}", verdict.sentence);
 }
 

@@ -256,12 +256,8 @@ fn a_gauge_shows_the_moment() {
             cron("hourly", "17 * * * *", &made),
         ];
         let verdict = only(made, &jobs);
-        assert_eq!(
-            quality(&verdict, "dump"),
-            2,
-            "{len_min} min: {}",
-            verdict.sentence
-        );
+        let told = format!("{len_min} min: {}", verdict.sentence);
+        assert_eq!(quality(&verdict, "dump"), 2, "{told}");
     }
 }
 
@@ -539,13 +535,9 @@ fn an_improvement_at_any_time_of_a_window_names_nobody() {
             cron("other", "25 6 * * *", &made),
         ];
         let verdict = only(made, &jobs);
-        assert_eq!(verdict.level, level, "{}", verdict.sentence);
-        assert_eq!(
-            verdict.classes[0].jobs,
-            ["sync.timer"],
-            "{}",
-            verdict.sentence
-        );
+        let told = &verdict.sentence;
+        assert_eq!(verdict.level, level, "{told}");
+        assert_eq!(verdict.classes[0].jobs, ["sync.timer"], "{told}");
     }
 }
 
