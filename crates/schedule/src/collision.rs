@@ -255,7 +255,7 @@ mod tests {
 
     /// Whether two runs meet.
     fn overlaps(a: &Run, b: &Run, slack_s: f64) -> bool {
-        let (a, b) = (ActiveSpan::of(a, slack_s), ActiveSpan::of(b, slack_s));
+        let (a, b) = (ActiveSpan::of(0, a, slack_s), ActiveSpan::of(1, b, slack_s));
         a.earliest_us <= b.end_us && b.earliest_us <= a.end_us
     }
 

@@ -99,9 +99,9 @@ fn about(cx: &Context<'_>, mount: &Mount, device: &BlockDevice, store: &Store) -
         ),
     };
     let mut finding = finding::about_mount(&RULE, Severity::Warning, mount, device, title);
-    finding.why = "Neither noatime nor relatime is set. Each read marks an inode dirty, so that \
-                   searches cause metadata writes and journal commits."
-        .to_owned();
+    "Neither noatime nor relatime is set. Each read marks an inode dirty, so that searches cause \
+     metadata writes and journal commits."
+        .clone_into(&mut finding.why);
     finding.add_remedy(remedy.risk(
         "Programs that rely on access times no longer see reads; no store relies \
                         on them.",

@@ -67,7 +67,7 @@ impl Balancer<'_, '_> {
                 if let Some(status) = status {
                     self.round.nodes.ignore(handle, status);
                 }
-                let nodes = &mut self.round.nodes;
+                let nodes = &mut *self.round.nodes;
                 nodes.follow_with_replicas(&copy, status, &mut rest, &mut next);
             }
             turn = next;

@@ -168,7 +168,7 @@ impl Reconciler {
                 if let Some(status) = status {
                     round.nodes.ignore(handle, status);
                 }
-                let nodes = &mut round.nodes;
+                let nodes = &mut *round.nodes;
                 nodes.follow_with_replicas(&copy, status, &mut rest, &mut next);
             }
             turn = next;

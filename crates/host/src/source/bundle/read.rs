@@ -27,6 +27,7 @@ pub struct Bundle {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are few bundles at a time")]
 enum Files {
     Archive(Archive),
     Directory {

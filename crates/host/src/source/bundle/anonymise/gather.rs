@@ -176,12 +176,20 @@ impl Gathered {
             let Ok(names) = names else { continue };
             match path.as_str() {
                 "sys/block" | "sys/class/block" => found.kept.extend(names.iter().cloned()),
-                "home" => names.iter().for_each(|name| found.add_user(name)),
+                "home" => {
+                    for name in names {
+                        found.add_user(name);
+                    }
+                }
                 _ if CRONTABS.contains(&path.as_str()) => {
-                    names.iter().for_each(|name| found.add_crontab_owner(name))
+                    for name in names {
+                        found.add_crontab_owner(name);
+                    }
                 }
                 _ if path.ends_with("/by-id") => {
-                    names.iter().for_each(|name| found.add_disk_id(name))
+                    for name in names {
+                        found.add_disk_id(name);
+                    }
                 }
                 _ => {}
             }
