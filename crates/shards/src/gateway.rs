@@ -1,6 +1,7 @@
 //! The gateway allocator: places unassigned copies where their data is (`GatewayAllocator`,
 //! `PrimaryShardAllocator`, `ReplicaShardAllocator`).
 
+mod placement;
 mod primary;
 mod replica;
 mod stores;
@@ -8,21 +9,10 @@ mod stores;
 pub use stores::{OnDiskChange, Stores};
 
 use crate::allocation::Allocation;
-use crate::copy::{AllocationIndex, AllocationStatus, ShardCopy, UNKNOWN_SIZE};
+use crate::copy::{ShardCopy, UNKNOWN_SIZE};
 use crate::java::string_compare;
-use crate::model::NodeIndex;
 use crate::nodes::CopyIndex;
-
-/// Decision on one unassigned copy (`AllocateUnassignedDecision`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Placement {
-    /// The gateway leaves it to the balancer.
-    NotTaken,
-    /// Place the copy on this node; for a primary, with the allocation id of the data there.
-    Yes(NodeIndex, Option<AllocationIndex>),
-    /// Do not place the copy in this round.
-    No(AllocationStatus),
-}
+use placement::Placement;
 
 /// Places unassigned copies where their data is (`innerAllocatedUnassigned`): indices of higher priority
 /// first, then newer ones; all primaries before the replicas.

@@ -1,12 +1,11 @@
 //! Analyses series one by one, then ranks and adjusts them as a whole.
 
 use super::advice::would_change;
-use super::clocks::zone_name;
+use super::clocks::{place, zone_name};
 use super::common::common;
 use super::decision::{CauseFound, Decision, Evidence, Outcome, Recurs, decide};
 use super::discards::requests;
 use super::lasting::Lasting;
-use super::phrases::place;
 use super::recurrence::Recurrence;
 use super::result::{
     Analysis, Change, ClockChoice, JobClass, Kind, Level, OtherClock, OtherPattern, Phase,

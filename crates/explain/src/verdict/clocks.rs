@@ -1,16 +1,17 @@
 //! Whose clocks a pattern follows: those of the analysis' zone, or those of another one, such as UTC.
 
-use super::phrases::place;
 use super::result::{Cycle, LocalTime};
 use crate::calendar::other_zone::OtherZone;
 use crate::fit::best::ZONE_BONUS;
 use crate::fit::found::Found;
 use crate::model::samples::Samples;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
 /// Maximum number of places that are told one by one; beyond it, clocks went forth and back.
 const PLACES_MAX: usize = 2;
+const MINUTE_US: i64 = 60_000_000;
 
 /// The comparison of clocks for a daily or weekly pattern, if they were not always equally far apart.
 #[derive(Debug, Clone)]
@@ -61,6 +62,23 @@ impl Clocks {
     }
 }
 
+/// Formats a local time as a position within a cycle: `Sunday 06:47`, `06:47`, `minute 47`; a date and a
+/// time if there is no calendar. Includes seconds if samples are less than a minute apart.
+pub(crate) fn place(cycle: Cycle, wall_us: i64, gap_us: i64) -> String {
+    // Local times are formatted as if they were UTC.
+    let Ok(at) = Timestamp::from_microsecond(wall_us) else {
+        return "?".to_owned();
+    };
+    let seconds = if gap_us < MINUTE_US { ":%S" } else { "" };
+    let format = match cycle {
+        Cycle::Hour => "minute %-M",
+        Cycle::Day => "%H:%M",
+        Cycle::Week => "%A %H:%M",
+        Cycle::Runs | Cycle::Fixed => "%Y-%m-%d %H:%M",
+    };
+    units::date::formatted(at, &TimeZone::UTC, &format!("{format}{seconds}"))
+}
+
 /// Returns the places of onsets, one for each stretch in which clocks were equally far apart.
 fn places(
     zone: &OtherZone,
@@ -99,5 +117,24 @@ pub(crate) fn zone_name(zone: &TimeZone) -> String {
     match zone.iana_name() {
         None | Some("Etc/UTC" | "Etc/UCT" | "UCT" | "Zulu" | "Etc/Zulu") => "UTC".to_owned(),
         Some(name) => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calendar::periods::{DAY_US, HOUR_US};
+
+    #[test]
+    fn positions_are_formatted_by_cycle() {
+        let sunday = 3 * DAY_US + 6 * HOUR_US + 47 * MINUTE_US;
+        assert_eq!(place(Cycle::Week, sunday, HOUR_US), "Sunday 06:47");
+        assert_eq!(place(Cycle::Day, sunday, HOUR_US), "06:47");
+        assert_eq!(place(Cycle::Hour, sunday, HOUR_US), "minute 47");
+        assert_eq!(place(Cycle::Fixed, sunday, HOUR_US), "1970-01-04 06:47");
+        assert_eq!(
+            place(Cycle::Day, sunday + 31_000_000, 1_000_000),
+            "06:47:31"
+        );
     }
 }

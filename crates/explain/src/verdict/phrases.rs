@@ -3,27 +3,6 @@
 use super::recurrence::Rhythm;
 use super::result::Cycle;
 use crate::calendar::weekdays::named;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-
-const MINUTE_US: i64 = 60_000_000;
-
-/// Formats a local time as a position within a cycle: `Sunday 06:47`, `06:47`, `minute 47`; a date and a
-/// time if there is no calendar. Includes seconds if samples are less than a minute apart.
-pub(crate) fn place(cycle: Cycle, wall_us: i64, gap_us: i64) -> String {
-    // Local times are formatted as if they were UTC.
-    let Ok(at) = Timestamp::from_microsecond(wall_us) else {
-        return "?".to_owned();
-    };
-    let seconds = if gap_us < MINUTE_US { ":%S" } else { "" };
-    let format = match cycle {
-        Cycle::Hour => "minute %-M",
-        Cycle::Day => "%H:%M",
-        Cycle::Week => "%A %H:%M",
-        Cycle::Runs | Cycle::Fixed => "%Y-%m-%d %H:%M",
-    };
-    units::date::formatted(at, &TimeZone::UTC, &format!("{format}{seconds}"))
-}
 
 /// `every week`, `every 37 min`.
 pub(crate) fn every(cycle: Option<Cycle>, period_s: f64) -> String {
@@ -125,7 +104,6 @@ pub(crate) fn sampling(gap_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calendar::periods::{DAY_US, HOUR_US};
     use crate::calendar::weekdays::Weekdays;
 
     #[test]
@@ -174,18 +152,5 @@ mod tests {
         assert_eq!(of("crontab:1 fstrim"), "fstrim (crontab, line 1)");
         assert_eq!(of("backup:3 of today"), "backup:3 of today");
         assert_eq!(of("/opt/a:b c"), "/opt/a:b c");
-    }
-
-    #[test]
-    fn positions_are_formatted_by_cycle() {
-        let sunday = 3 * DAY_US + 6 * HOUR_US + 47 * MINUTE_US;
-        assert_eq!(place(Cycle::Week, sunday, HOUR_US), "Sunday 06:47");
-        assert_eq!(place(Cycle::Day, sunday, HOUR_US), "06:47");
-        assert_eq!(place(Cycle::Hour, sunday, HOUR_US), "minute 47");
-        assert_eq!(place(Cycle::Fixed, sunday, HOUR_US), "1970-01-04 06:47");
-        assert_eq!(
-            place(Cycle::Day, sunday + 31_000_000, 1_000_000),
-            "06:47:31"
-        );
     }
 }

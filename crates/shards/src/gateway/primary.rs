@@ -1,7 +1,8 @@
 //! Primaries with existing data (`PrimaryShardAllocator`).
 
+use super::Stores;
+use super::placement::Placement;
 use super::stores::OnDisk;
-use super::{Placement, Stores};
 use crate::allocation::Allocation;
 use crate::copy::{AllocationIndex, AllocationStatus, RecoverySource, ShardCopy};
 use crate::deciders::{NoReasons, Verdict};

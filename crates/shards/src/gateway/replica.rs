@@ -1,6 +1,7 @@
 //! Replicas with existing data, or waiting for it (`ReplicaShardAllocator`).
 
-use super::{Placement, Stores};
+use super::Stores;
+use super::placement::Placement;
 use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, Reason, ShardCopy};
 use crate::deciders::{NoReasons, Verdict};

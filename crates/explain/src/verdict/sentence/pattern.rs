@@ -3,9 +3,10 @@
 use super::SentenceContext;
 use super::cause;
 use crate::numbers::seconds;
+use crate::verdict::clocks::place;
 use crate::verdict::decision::Recurs;
 use crate::verdict::like_load::LikeLoad;
-use crate::verdict::phrases::{how_often, in_periods, names, percent, periods, place};
+use crate::verdict::phrases::{how_often, in_periods, names, percent, periods};
 use crate::verdict::recurrence::{Place, Recurrence, Rhythm, Secondary, is_event};
 use crate::verdict::result::{Cycle, LocalTime, Requests, Shape};
 use facts::series::Better;
