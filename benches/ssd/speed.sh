@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Speed of the translation layer compared with a plain loop and, if available, with ftlsim; speedup of a sweep
-# on several cores.
+# Speed of the translation layer compared with a plain loop and, if available, with ftlsim.
 #
 #   make bench-ssd                        1, 4, 16, 64 and 256 million pages: some minutes, 8 GB
 #   SIZES="1 16" benches/ssd/speed.sh           millions of pages
@@ -28,5 +27,3 @@ PYTHON
 fi
 # shellcheck disable=SC2086 # one argument for each size
 "$examples/drive_speed" ${SIZES:-1 4 16 64 256}
-echo
-benches/ssd/sweep.sh

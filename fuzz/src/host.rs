@@ -23,7 +23,6 @@ pub fn fstab(bytes: &[u8]) {
     keep("etc/fstab", bytes);
 }
 
-/// There are no more options than commas and mounts, and fewer mounts than lines.
 pub fn crypttab(bytes: &[u8]) {
     let _ = parse::fstab::parse_crypttab(&text(bytes));
     keep("etc/crypttab", bytes);

@@ -58,8 +58,8 @@ impl Random {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Returns a number uniformly distributed in (0, 1). Bootstraps draw from this one, and requests from
-    /// [`Self::unit`]: the numbers of either are those of released versions.
+    /// Returns a number uniformly distributed in (0, 1). Bootstraps draw from this one, requests from
+    /// [`Self::unit`]. Neither may change: a seed has to give the numbers that it gave in released versions.
     #[allow(clippy::cast_precision_loss)] // 53 bits are what an f64 holds
     pub(crate) fn open_unit(&mut self) -> f64 {
         ((self.bits() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64

@@ -31,7 +31,7 @@ pub enum Unread {
 }
 
 impl Unread {
-    /// A timeout after this time.
+    /// Creates a [`Self::Timeout`].
     pub(crate) fn no_answer_within(time: Duration) -> Self {
         Self::Timeout(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }

@@ -64,7 +64,7 @@ impl<'a> ClusterContext<'a> {
         self.cluster.settings.as_ref()?.text(key)
     }
 
-    /// Returns where a cluster setting is set; `None` if it is not, or that is not known.
+    /// Returns the origin of a cluster setting; `None` if it is not set or not known.
     fn setting_origin(&self, key: &str) -> Option<SettingOrigin> {
         let setting = self.cluster.settings.as_ref()?.get(key)?;
         Some(setting.origin)

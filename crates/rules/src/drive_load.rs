@@ -287,7 +287,8 @@ impl DriveLoad {
         }
     }
 
-    /// Returns the bytes written per day; the error is why they are unknown, and what would tell them.
+    /// Computes the bytes written per day and records the evidence. The error says why they are unknown, and what is
+    /// needed.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

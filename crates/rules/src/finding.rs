@@ -47,7 +47,7 @@ pub(crate) fn about_layer(
     }
 }
 
-/// Returns the severity of what is a warning only where that holds, and else an information.
+/// Returns [`Severity::Warning`] if the condition holds, otherwise [`Severity::Info`].
 pub(crate) fn warning_if(holds: bool) -> Severity {
     if holds {
         Severity::Warning

@@ -2,6 +2,7 @@
 //! same result.
 
 use crate::Context;
+use crate::discard_path::Fault;
 use crate::volume::Volume;
 use facts::Evidence;
 use facts::host::Mount;
@@ -58,6 +59,17 @@ impl<T> Group<'_, '_, T> {
             points.join(" "),
         ))
     }
+}
+
+/// Groups volumes by their layers at fault; those without any are left out.
+pub(crate) fn grouped_by_faults<'c, 'a>(
+    volumes: Vec<(&'c Volume<'a>, Vec<Fault<'a>>)>,
+) -> Vec<Group<'c, 'a, Vec<Fault<'a>>>> {
+    let at_fault = volumes.into_iter().filter(|(_, faults)| !faults.is_empty());
+    grouped(at_fault.map(|(volume, faults)| {
+        let names = faults.iter().map(|fault| fault.device.name.as_str());
+        (volume, names.collect::<Vec<&str>>(), faults)
+    }))
 }
 
 /// Groups volumes by key, so that a faulty layer below ten mounts is one finding.

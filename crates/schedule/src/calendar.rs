@@ -51,7 +51,7 @@ impl Part {
     }
 }
 
-/// What `*` stands for among the seconds.
+/// `*` in the seconds field.
 const EVERY_SECOND: Part = Part {
     start: 0,
     stop: None,

@@ -48,7 +48,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Returns a source that is no timer's and has no time stamp.
+    /// Creates a source without a timer's accuracy and without a time stamp.
     pub fn new(
         windows: impl Iterator<Item = Window> + 'static,
         evidence: impl Into<Arc<str>>,

@@ -19,6 +19,7 @@ mod reading;
 mod sadf;
 mod saved;
 mod server;
+mod successive;
 mod table;
 #[cfg(test)]
 mod testing;
@@ -28,5 +29,6 @@ pub mod times;
 pub use detect::{files_of, read_bytes, read_path};
 pub use error::SourceError;
 pub use options::{FileOptions, Format};
-pub use reading::{Limits, Reading, Times, join_successive};
+pub use reading::{Limits, Reading, Times};
 pub use server::{Server, identify};
+pub use successive::join_successive;

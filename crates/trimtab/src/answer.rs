@@ -202,8 +202,8 @@ impl<'a> Delivery<'a> {
         Ok(Self { output, format })
     }
 
-    /// Renders the result and writes it to its destination. `page` takes whether to be brief: for a terminal, where long
-    /// output scrolls away.
+    /// Renders the result and writes it to its destination. `page` is told whether to be brief, as it is on a
+    /// terminal, where long output scrolls away.
     ///
     /// # Errors
     /// When writing fails.

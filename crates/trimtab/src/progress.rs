@@ -147,7 +147,7 @@ impl Meter {
         }
     }
 
-    /// Runs `one` for each of the parts, in parallel. It tells how much of its part is done, of how much.
+    /// Runs `one` for each of the parts, in parallel. `one` reports how much of its part is done, and out of how much.
     pub fn run<P: Sync, O: Send>(
         what: &'static str,
         parts: &[P],

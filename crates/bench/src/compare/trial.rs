@@ -97,7 +97,7 @@ pub enum Observations {
     Scalar(f64),
     /// A value for each operation, second or block, in order of time. The trial's value is their mean.
     Values(Vec<f64>),
-    /// A value for each second or block, in order, which do not count the same. The trial's value is their mean.
+    /// A value for each second or block, in order, each with a weight of its own. The trial's value is their mean.
     Blocks {
         /// The values.
         values: Vec<f64>,

@@ -33,9 +33,9 @@ pub struct ClassInterval {
     pub documents_rejected: u64,
     /// Documents refused for another reason.
     pub documents_failed: u64,
-    /// Bytes of bodies sent with successful requests.
+    /// Bytes of bodies sent with successful requests. In the journal's records, though nothing here reads them.
     pub sent_bytes: u64,
-    /// Bytes of bodies received.
+    /// Bytes of bodies received, likewise.
     pub received_bytes: u64,
     /// Connections made during the phase, after the first ones.
     pub reconnects: u64,

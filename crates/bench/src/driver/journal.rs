@@ -58,7 +58,7 @@ pub struct TrialStart {
     pub threads: u32,
     /// The time of day.
     pub started_at: Timestamp,
-    /// What was prepared for each operation.
+    /// What was prepared for each operation, for those who read a journal later.
     pub prepared: BTreeMap<String, Prepared>,
     /// Timeout of a request, from sending.
     pub timeout_ns: u64,

@@ -115,7 +115,7 @@ struct Host {
 impl Host {
     fn new(number: u32, options: &Metricbeat, random: &mut Random) -> Self {
         let mut walk = |low, high, step| Walk::new(random, low, high, step);
-        // In the order in which these are drawn.
+        // In this order they are drawn: another one changes the documents of a seed.
         Self {
             name: format!("ec2-dsrc{:02}", number + 1),
             cpu: [

@@ -81,7 +81,7 @@ fn wrong(at: impl Into<String>, problem: impl Into<String>) -> TrackError {
     }
 }
 
-/// The error `problem` at a place, unless what is expected there holds.
+/// Returns the error `problem` at a place unless `holds`.
 fn expect<P: Into<String>>(
     holds: bool,
     at: &str,

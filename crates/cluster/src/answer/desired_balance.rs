@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::fmt;
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Stats {
     computation_active: bool,
     computation_submitted: u64,
@@ -32,7 +32,8 @@ pub(crate) fn parse(body: &[u8]) -> Result<DesiredBalance, serde_json::Error> {
     }
     .deserialize(&mut deserializer)?;
     deserializer.end()?;
-    let stats: Stats = stats.ok_or_else(|| serde_json::Error::missing_field("stats"))?;
+    // The walk refuses a response without.
+    let stats: Stats = stats.unwrap_or_default();
     let told = || {
         Some(DesiredCopies {
             started: u64::try_from(stats.total_allocations?).ok()?,
@@ -49,8 +50,8 @@ pub(crate) fn parse(body: &[u8]) -> Result<DesiredBalance, serde_json::Error> {
     })
 }
 
-/// Where in a response something lies; below `routing_table` are indices, their shards, and the parts
-/// of a shard, of which one lists copies.
+/// Levels of nesting in a response. Below `routing_table` come indices, then their shards, then the parts of
+/// a shard, one of which lists its copies.
 const RESPONSE: u8 = 0;
 const INDICES: u8 = 1;
 const SHARDS: u8 = 2;
@@ -88,7 +89,10 @@ impl<'de> Visitor<'de> for Walk<'_> {
             match (self.level, &*key) {
                 (RESPONSE, "stats") => *self.stats = Some(map.next_value()?),
                 (RESPONSE, "routing_table") | (INDICES | SHARDS, _) | (PARTS, "current") => {
-                    self.copies.get_or_insert_default();
+                    if self.level == RESPONSE {
+                        // Of several tables, the last one counts.
+                        *self.copies = Some(DesiredCopies::default());
+                    }
                     map.next_value_seed(Walk {
                         stats: &mut *self.stats,
                         copies: &mut *self.copies,
@@ -159,6 +163,8 @@ mod tests {
             Some((copies.started, copies.undesired))
         };
         assert_eq!(counts(&found), Some((3, 2)));
+        let twice = format!(r#"{{{STATS}}},{TABLE},"routing_table":{{}}}}"#);
+        assert_eq!(counts(&parse(twice.as_bytes()).unwrap()), Some((0, 0)));
         // From 8.12 on the server counts.
         let told = format!(
             r#"{{{STATS},"unassigned_shards":1,"total_allocations":6,

@@ -113,7 +113,7 @@ struct Info<'a> {
     reason: Cow<'a, str>,
 }
 
-/// Where in a response something lies.
+/// A level of nesting in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     /// The whole response.

@@ -61,6 +61,15 @@ pub fn read_disk_log(series: &[Series], context: &LogContext<'_>) -> Option<Disk
     })
 }
 
+/// Returns whether a series is a part of a disk log that [`read_disk_log`] takes, and not of a history.
+pub fn is_of_log(series: &Series) -> bool {
+    let pairs = || series.times_us.windows(2).map(|pair| pair[1] - pair[0]);
+    let short = pairs().filter(|gap_us| *gap_us <= GAP_MAX_US).count();
+    series.labels.contains_key("metric")
+        && series.values.len() <= SAMPLES_MAX
+        && 2 * short > pairs().len()
+}
+
 /// Returns what is discarded on all drives in the median sample, in kB per second.
 fn discarded_kb_s(table: &Table<'_>) -> f64 {
     let devices = table.devices();

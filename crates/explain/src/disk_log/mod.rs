@@ -27,6 +27,6 @@ mod sentences;
 mod stack;
 mod table;
 
-pub use jump::{LogContext, read_disk_log};
+pub use jump::{LogContext, is_of_log, read_disk_log};
 pub use mounts::MountedWith;
 pub use result::{Burst, DeviceJump, DiskLog, Harm, HarmTo, Moved};

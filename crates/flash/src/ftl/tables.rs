@@ -151,8 +151,7 @@ impl Tables {
                 frontiers
             ],
             moved,
-            #[allow(clippy::cast_possible_truncation)] // at most 2
-            kept: settings.free_blocks_min + frontiers as u32,
+            kept: settings.free_blocks_min + 1 + u32::from(settings.separate_moved),
             counters: Counters::default(),
             mapped: 0,
             random: Random::new(settings.seed ^ CHOICES),

@@ -110,6 +110,7 @@ impl PageWorkload for HotCold {
 ///
 /// A page in use is found by drawing pages until one is in use.
 pub struct UniformTrim {
+    pages: u32,
     in_use: Vec<bool>,
     in_use_pages: u32,
     /// Share of trims among requests, scaled to 2^24.
@@ -123,6 +124,7 @@ impl UniformTrim {
     /// All pages are in use at first.
     pub fn new(pages: u32, trim_share: f64) -> Self {
         Self {
+            pages,
             in_use: vec![true; pages as usize],
             in_use_pages: pages,
             trims: share(trim_share),
@@ -136,11 +138,6 @@ impl UniformTrim {
         self.in_use_pages
     }
 
-    #[allow(clippy::cast_possible_truncation)] // the pages are a u32
-    fn pages(&self) -> u32 {
-        self.in_use.len() as u32
-    }
-
     fn write(&mut self, batch: &mut Batch, page: u32) {
         let in_use = &mut self.in_use[page as usize];
         self.in_use_pages += u32::from(!*in_use);
@@ -150,7 +147,7 @@ impl UniformTrim {
 
     fn trim(&mut self, batch: &mut Batch) {
         let page = loop {
-            let page = self.random.below_u32(self.pages());
+            let page = self.random.below_u32(self.pages);
             if self.in_use[page as usize] {
                 break page;
             }
@@ -172,7 +169,7 @@ impl PageWorkload for UniformTrim {
                 self.trim(batch);
                 continue;
             }
-            let page = high_page(bits, self.pages());
+            let page = high_page(bits, self.pages);
             // A batch's discards come after its writes.
             if !self.in_use[page as usize] && batch.discards.contains(&page) {
                 self.held_back = Some(page);

@@ -21,7 +21,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
         .map(Ok)
 }
 
-/// Returns what is kept of a file, and that this is kept as it is.
+/// Filters a file, and asserts that filtering the result again changes nothing.
 #[cfg(test)]
 fn kept(path: &str, text: &str) -> String {
     let bytes = keep(path, text.as_bytes()).unwrap().unwrap();

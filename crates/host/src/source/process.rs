@@ -22,7 +22,7 @@ pub(super) fn find(name: &str, directories: &[&str]) -> Result<PathBuf, Unread> 
         .ok_or(Unread::NotFound)
 }
 
-/// Returns a program with nothing in its environment but what makes its output the same everywhere.
+/// Returns a command with a clean environment, in the C locale and UTC.
 pub(super) fn in_c_locale(program: &Path) -> Command {
     let mut command = isolated(program);
     command.env("LC_ALL", "C").env("TZ", "UTC");

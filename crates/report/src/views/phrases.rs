@@ -35,7 +35,7 @@ pub(super) fn cell<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> Str
     value.map_or_else(|| "-".to_owned(), format)
 }
 
-/// Returns words of a sentence that are there under a condition only.
+/// Returns the words if the condition holds, else nothing.
 pub(super) fn words_if(condition: bool, words: &str) -> &str {
     if condition { words } else { "" }
 }

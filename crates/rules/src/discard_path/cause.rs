@@ -64,7 +64,7 @@ pub(crate) fn is_vdo(device: &BlockDevice) -> bool {
                 .is_some_and(|uuid| uuid.starts_with("VDO-") || uuid.ends_with("-vpool")))
 }
 
-/// Whether device-mapper's table of a device has a target of a type.
+/// Whether a device's device-mapper table has a target of this type.
 pub(crate) fn has_target(device: &BlockDevice, target_type: &str) -> bool {
     device
         .dm_targets()

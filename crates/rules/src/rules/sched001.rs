@@ -38,7 +38,7 @@ use crate::quiet_slot::{Busy, QuietSlot};
 use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, EVENT_PERIOD_MIN_S, HostClock, MEETINGS_AHEAD, TOGETHER_S};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN};
-use crate::{finding, trim_remedy, wording};
+use crate::{finding, shell, trim_remedy, wording};
 use facts::host::Job;
 use facts::{Evidence, Remedy, Severity};
 use schedule::{Collision, Run};
@@ -254,7 +254,7 @@ fn report_meeting(
 ) {
     let group_names: Vec<String> = met
         .iter()
-        .map(|group| crate::shell::printable(group.name))
+        .map(|group| shell::printable(group.name))
         .collect();
     let verb = if collision.is_certain() {
         "start"

@@ -83,12 +83,9 @@ pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
             .filter(|fault| !fault.swallows && is_reportable(cx.host, &volume.stack, fault))
             .cloned()
             .collect();
-        if !faults.is_empty() {
-            let key: Vec<String> = faults.iter().map(|f| f.device.name.clone()).collect();
-            refused.push((volume, key, faults));
-        }
+        refused.push((volume, faults));
     }
-    for group in volumes::grouped(refused) {
+    for group in volumes::grouped_by_faults(refused) {
         out.findings.push(finding(cx.host, &group));
     }
 }

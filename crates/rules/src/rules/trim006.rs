@@ -170,9 +170,8 @@ mod tests {
     use super::*;
     use crate::test_host::{TestHost, nvme, only, virtio};
     use crate::test_jobs::{cron_job, cron_weekly, fstab, fstrim_timer, jobs, with_state};
-    use facts::Evidence;
-    use facts::Severity;
     use facts::host::EnabledState;
+    use facts::{Evidence, Severity};
 
     fn host() -> TestHost {
         TestHost::new()

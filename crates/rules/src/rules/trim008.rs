@@ -62,12 +62,9 @@ pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
             .filter(|fault| fault.swallows && is_reportable(cx.host, fault))
             .cloned()
             .collect();
-        if !faults.is_empty() {
-            let key: Vec<String> = faults.iter().map(|f| f.device.name.clone()).collect();
-            swallowed.push((volume, key, faults));
-        }
+        swallowed.push((volume, faults));
     }
-    for group in volumes::grouped(swallowed) {
+    for group in volumes::grouped_by_faults(swallowed) {
         out.findings.push(finding(cx.host, &group));
     }
 }

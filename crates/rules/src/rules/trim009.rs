@@ -56,11 +56,10 @@ pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
             // Layers above show the same if they were set up on top of it. Alone they are no proof:
             // device-mapper sets 0 itself once the drive has refused a discard.
             faults.extend(path.masked_faults.iter().filter(is_switched_off).cloned());
-            let key: Vec<String> = faults.iter().map(|f| f.device.name.clone()).collect();
-            switched_off.push((volume, key, faults));
+            switched_off.push((volume, faults));
         }
     }
-    for group in volumes::grouped(switched_off) {
+    for group in volumes::grouped_by_faults(switched_off) {
         out.findings.push(finding(cx.host, &group));
     }
 }

@@ -316,8 +316,10 @@ fn paced_trims_are_distinguished_from_whole_ones() {
         let other = Reach::Missed(Miss::NotNamed);
         assert_eq!(reach(two_mounts(), line, "/"), other, "{line}");
     }
-    let restore = command("trimtab trim --restore-limits", "etc/cron.d/t:1");
-    assert!(TrimCommand::parse(&restore).is_none());
+    for option in ["--status", "--cancel", "--restore-limits"] {
+        let other = command(&format!("trimtab trim {option}"), "etc/cron.d/t:1");
+        assert!(TrimCommand::parse(&other).is_none(), "{option}");
+    }
 }
 
 #[test]

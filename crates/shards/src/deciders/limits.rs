@@ -99,7 +99,6 @@ pub(super) fn throttling<W: ReasonSink>(
     )
 }
 
-const NAME: &str = "shards_limit";
 const CLUSTER: &str = "cluster setting [cluster.routing.allocation.total_shards_per_node";
 const INDEX: &str = "index setting [index.routing.allocation.total_shards_per_node";
 
@@ -115,6 +114,7 @@ pub(super) fn shards_limit<W: ReasonSink>(
     adding: bool,
     why: &mut W,
 ) -> Verdict {
+    const NAME: &str = "shards_limit";
     let index = copy.shard.index;
     let of_index = round.index(index).settings.total_shards_per_node;
     let of_node = round.cluster.settings.total_shards_per_node;
@@ -160,6 +160,7 @@ pub(super) fn node_limit<W: ReasonSink>(
     node: NodeIndex,
     why: &mut W,
 ) -> Verdict {
+    const NAME: &str = "shards_limit";
     let limit = round.cluster.settings.total_shards_per_node;
     if limit <= 0 {
         return answer!(why, Yes, "no limit: {CLUSTER}={limit}]");

@@ -8,8 +8,6 @@ use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::NodeIndex;
 
-const NAME: &str = "node_replacement";
-
 /// Whether a node takes or keeps copies.
 pub(super) fn shutdown<W: ReasonSink>(
     round: &Allocation<'_>,
@@ -39,6 +37,7 @@ pub(super) fn replacement<W: ReasonSink>(
     node: NodeIndex,
     why: &mut W,
 ) -> Verdict {
+    const NAME: &str = "node_replacement";
     let replaced = &round.deciders.shutdowns.replaced;
     if replaced.is_empty() {
         return Verdict::Yes;
@@ -96,6 +95,7 @@ pub(super) fn replacement_remain<W: ReasonSink>(
     node: NodeIndex,
     why: &mut W,
 ) -> Verdict {
+    const NAME: &str = "node_replacement";
     match round.deciders.shutdowns.replaced.get(&node) {
         Some(by) => answer!(why, No, "this node is being replaced by node [{by}]"),
         None => Verdict::Yes,
@@ -109,6 +109,7 @@ pub(super) fn force_replacement<W: ReasonSink>(
     node: NodeIndex,
     why: &mut W,
 ) -> Verdict {
+    const NAME: &str = "node_replacement";
     let replaced = &round.deciders.shutdowns.replaced;
     let by = copy.node.and_then(|from| replaced.get(&from));
     if by.is_some_and(|by| *by == round.node(node).name) {

@@ -1,9 +1,10 @@
 //! State directory and locks across processes, and on a full disk.
 
-use crate::support::{Process, is_root, run};
+use crate::support::{Process, is_root, run, until};
 use facts::host::DeviceNumber;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use trim::Cursor;
 use trim::state::{CHECKPOINT_SCHEMA, Checkpoint, Phase, State, StateError};
 use trim::target::Identity;
@@ -108,7 +109,10 @@ struct Unmount<'p>(&'p str);
 impl Drop for Unmount<'_> {
     fn drop(&mut self) {
         // A child that another test has just forked holds its files until it executes a program.
-        run("umount", &["--lazy", self.0]);
+        until("nothing is open below it", || {
+            let umount = Command::new("umount").arg(self.0).output();
+            umount.is_ok_and(|output| output.status.success())
+        });
     }
 }
 

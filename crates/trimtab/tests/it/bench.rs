@@ -440,12 +440,14 @@ fn folders_of_other_tools_results_are_compared() {
     };
     let (before, after) = (set("before", 1.0), set("after", 2.0));
     let output = run(&["bench", "compare", &before, &after]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let told = stdout(&output);
-    assert!(told.contains("100 % higher"), "{told}{}", stderr(&output));
+    assert!(told.contains("100 % higher"), "{told}");
     assert!(told.contains("which is worse"), "{told}");
     let output = run(&["bench", "compare", &before, &before]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let told = stdout(&output);
-    assert!(told.contains("same within"), "{told}{}", stderr(&output));
+    assert!(told.contains("same within"), "{told}");
 }
 
 #[test]

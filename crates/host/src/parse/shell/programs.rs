@@ -277,7 +277,7 @@ pub(crate) fn is_shell(program: &str) -> bool {
     SHELLS.contains(&program)
 }
 
-/// Whether a script may be there that a job calls: where administrators put their own.
+/// Whether a path is below a directory where administrators keep scripts that jobs call.
 pub(crate) fn is_called(path: &str) -> bool {
     const BELOW: [&str; 4] = ["etc/", "usr/local/", "opt/", "root/"];
     BELOW.iter().any(|below| path.starts_with(below))

@@ -15,8 +15,8 @@ use std::path::Path;
 
 /// Data collected from a host: an archive, or a directory with the same layout.
 ///
-/// `manifest.json`, `root/PATH` (files), `cmd/NAME` (outputs of commands), `http/NAME.json`. If the
-/// manifest says `complete`, the bundle contains everything that was queried, and any other query
+/// `manifest.json`, `root/PATH` (files), `cmd/NAME` (outputs of commands); `http/NAME.json` is allowed and not
+/// read. If the manifest says `complete`, the bundle contains everything that was queried, and any other query
 /// is [`Unread::NotRecorded`]. Otherwise the tree alone counts, and what it lacks is
 /// [`Unread::NotFound`]. For a given path, the manifest takes precedence over the tree.
 #[derive(Debug)]
@@ -27,14 +27,14 @@ pub struct Bundle {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there are few bundles at a time")]
 enum Files {
     Archive(Archive),
     Directory {
         root: Directory,
         /// The bundle's own directory, for `cmd/`.
         all: Directory,
-        limits: Limits,
+        /// Maximum size of a file.
+        entry_bytes_max: usize,
     },
 }
 
@@ -180,7 +180,7 @@ impl Bundle {
             files: Files::Directory {
                 root: Directory::new(root),
                 all,
-                limits: limits.clone(),
+                entry_bytes_max: entry_bytes_max(limits),
             },
             ignored: 0,
         })
@@ -517,9 +517,11 @@ impl Source for Bundle {
         }
         let outcome = match &self.files {
             Files::Archive(archive) => archive.root.read(path, max_bytes),
-            Files::Directory { root, limits, .. } => {
-                root.read(path, max_bytes.min(entry_bytes_max(limits)))
-            }
+            Files::Directory {
+                root,
+                entry_bytes_max,
+                ..
+            } => root.read(path, max_bytes.min(*entry_bytes_max)),
         };
         outcome.map_err(|unread| self.absent(unread))
     }
@@ -570,9 +572,11 @@ impl Source for Bundle {
                     .cloned()
                     .ok_or(Unread::NotFound),
                 Files::Directory { .. } if name.contains('/') => Err(Unread::NotFound),
-                Files::Directory { all, limits, .. } => {
-                    all.read(&format!("cmd/{name}"), entry_bytes_max(limits))
-                }
+                Files::Directory {
+                    all,
+                    entry_bytes_max,
+                    ..
+                } => all.read(&format!("cmd/{name}"), *entry_bytes_max),
             },
         )
     }

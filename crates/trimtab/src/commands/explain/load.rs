@@ -7,6 +7,7 @@ use crate::commands::source;
 use crate::config::ExplainConfig;
 use crate::error::CommandError;
 use crate::progress::Draw;
+use ::explain::disk_log::is_of_log;
 use ::explain::folds::Folded;
 use bounded_http::Endpoint;
 use facts::Skipped;
@@ -153,7 +154,7 @@ pub fn load(
     if loaded.reading.series.is_empty() {
         return Err(failed.unwrap_or_else(|| nothing(arguments, &loaded.reading.unselected)));
     }
-    let joined = sources::join_successive(&mut loaded.reading.series);
+    let joined = sources::join_successive(&mut loaded.reading.series, is_of_log);
     loaded.reading.warnings.extend(joined);
     Ok(loaded)
 }

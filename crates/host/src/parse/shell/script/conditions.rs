@@ -10,6 +10,7 @@ use std::ops::Range;
 
 /// More words and operators than anybody writes in `(( ))`.
 const ARITHMETIC_TOKENS_MAX: usize = 64;
+
 impl Reader<'_, '_, '_> {
     /// Parses bash's `(( ... ))` if that is next and depends on the clock. Otherwise it may be a
     /// subshell in a subshell.
@@ -67,6 +68,7 @@ impl Reader<'_, '_, '_> {
         Some(Truth::Timed(ClockCondition::Nonzero(*sum)))
     }
 
+    /// Parses a `case`. If its word asks the clock, each arm runs under the condition that its patterns fit.
     pub(super) fn case(&mut self, flow: &mut Flow) {
         let subject = self.at;
         if self.is_word() {
