@@ -250,9 +250,7 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
         return Err(sysstat(name, kind));
     }
     if head.starts_with(SQLITE) {
-        return Err(
-            unknown("an SQLite database: write its tables as CSV (sqlite3 -csv -header)").into(),
-        );
+        return Err(unknown("an SQLite database: export CSV (sqlite3 -csv -header)").into());
     }
     if head.contains(&0) {
         return Err(unknown("a binary file").into());

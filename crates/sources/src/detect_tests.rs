@@ -79,7 +79,7 @@ fn unknown_formats_list_the_known_ones() {
         (b"\0\0\0\0", "a binary file"),
         (
             b"SQLite format 3\0\x10\0",
-            "an SQLite database: write its tables as CSV (sqlite3 -csv -header)",
+            "an SQLite database: export CSV (sqlite3 -csv -header)",
         ),
     ] {
         let error = read_bytes("f", bytes, &FileOptions::default())

@@ -276,7 +276,7 @@ mod tests {
         ];
         join_successive(&mut parts, |_| false);
         assert_eq!(parts.len(), 1);
-        assert!(parts[0].labels.is_empty());
+        assert_eq!(parts[0].labels.get("kernel"), None);
         let mut same = vec![with("a", 0, "6.1"), with("b", 2, "6.1")];
         join_successive(&mut same, |_| false);
         assert_eq!(same[0].labels["kernel"], "6.1");
