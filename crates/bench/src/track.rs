@@ -66,8 +66,11 @@ pub use types::{
 pub use validate::TrackError;
 pub use values::{Count, Rate, Size, Span};
 
-/// The JSON schema (draft 2020-12) of tracks: TOML editors check and complete with it.
-pub fn schema() -> serde_json::Value {
+/// The JSON Schema (2020-12) of tracks, indented, with a trailing newline: TOML editors check and complete with it.
+pub const JSON_SCHEMA: &str = include_str!("../schemas/track.json");
+
+/// Makes [`JSON_SCHEMA`] from the types.
+pub fn generated_schema() -> serde_json::Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().for_deserialize();
     let mut schema = settings.into_generator().into_root_schema_for::<Track>();
     schema.insert("title".to_owned(), "trimtab bench track".into());

@@ -217,6 +217,7 @@ pub fn json(report: &CheckReport<'_>) -> String {
 impl Answer for CheckResult<'_> {
     const SCHEMA: &'static str = "trimtab.check/1";
     const TITLE: &'static str = "trimtab check";
+    const JSON_SCHEMA: &'static str = include_str!("../schemas/check.json");
 }
 
 impl<'a> CheckResult<'a> {

@@ -14,6 +14,9 @@ pub trait Answer: Serialize + JsonSchema {
     const SCHEMA: &'static str;
     /// Title of its schema: `trimtab check`.
     const TITLE: &'static str;
+    /// Its JSON Schema (2020-12) in its envelope, indented, with a trailing newline: what [`generated_schema`] makes. The
+    /// program prints the text, and so carries no generator.
+    const JSON_SCHEMA: &'static str;
 }
 
 /// Output of `--format json` of every command.
@@ -75,12 +78,11 @@ pub(crate) fn to_json(document: &impl Serialize) -> String {
     text
 }
 
-/// Returns the JSON Schema (2020-12) of a result in its envelope as it is serialised, indented,
-/// with a trailing newline.
+/// Makes [`Answer::JSON_SCHEMA`] from the types, as they are serialised.
 ///
 /// # Panics
 /// Never: a schema is already a JSON value.
-pub fn schema_of<T: Answer>() -> String {
+pub fn generated_schema<T: Answer>() -> String {
     titled_schema::<Envelope<T>>(T::TITLE, T::SCHEMA)
 }
 

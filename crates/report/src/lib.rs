@@ -33,7 +33,7 @@ pub use coverage::Coverage;
 pub use document::{
     CheckResult, ClusterRow, DiscardRow, HostRow, LayerRow, MeetingRow, MountRow, StoreRow, json,
 };
-pub use envelope::{Answer, Envelope, schema_of};
+pub use envelope::{Answer, Envelope, generated_schema};
 pub use explain::{ExplainReport, ExplainResult};
 pub use nagios::{NagiosStatus, nagios, nagios_error, nagios_status};
 pub use openmetrics::openmetrics;

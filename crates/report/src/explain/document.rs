@@ -55,6 +55,7 @@ impl<'a> JobRow<'a> {
 impl Answer for ExplainResult<'_> {
     const SCHEMA: &'static str = "trimtab.explain/1";
     const TITLE: &'static str = "trimtab explain";
+    const JSON_SCHEMA: &'static str = include_str!("../../schemas/explain.json");
 }
 
 impl<'a> ExplainResult<'a> {

@@ -83,11 +83,14 @@ impl Line {
     }
 }
 
-/// Returns the JSON Schema (2020-12) of a line, indented, with a trailing newline.
+/// The JSON Schema (2020-12) of a line, indented, with a trailing newline: what [`generated_schema`] makes.
+pub const JSON_SCHEMA: &str = include_str!("../../schemas/trim.json");
+
+/// Makes [`JSON_SCHEMA`] from the type.
 ///
 /// # Panics
 /// Never: a schema is already a JSON value.
-pub fn schema() -> String {
+pub fn generated_schema() -> String {
     titled_schema::<Line>("trimtab trim, one line", SCHEMA)
 }
 

@@ -39,6 +39,7 @@ pub struct Edited {
 impl Answer for LivefixAnswer {
     const SCHEMA: &'static str = "trimtab.livefix/1";
     const TITLE: &'static str = "trimtab livefix";
+    const JSON_SCHEMA: &'static str = include_str!("../../schemas/livefix.json");
 }
 
 /// Builds the page of a result.

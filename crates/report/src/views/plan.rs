@@ -181,6 +181,7 @@ pub struct MountStatus {
 impl Answer for PlanAnswer {
     const SCHEMA: &'static str = "trimtab.plan/2";
     const TITLE: &'static str = "trimtab plan";
+    const JSON_SCHEMA: &'static str = include_str!("../../schemas/plan.json");
 }
 
 /// Builds the page.

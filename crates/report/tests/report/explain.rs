@@ -7,7 +7,7 @@ use facts::series::Dating;
 use jsonschema::Validator;
 use page::Terminal;
 use report::explain::json;
-use report::{ExplainDetail, ExplainResult, explain_page, schema_of};
+use report::{Answer as _, ExplainDetail, ExplainResult, explain_page};
 use serde_json::Value;
 
 /// Detail on a terminal.
@@ -220,7 +220,7 @@ fn only_the_first_series_are_shown_in_detail() {
 }
 
 fn validator() -> Validator {
-    schemas::validator(&schema_of::<ExplainResult<'_>>())
+    schemas::validator(ExplainResult::JSON_SCHEMA)
 }
 
 #[test]

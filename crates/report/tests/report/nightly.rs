@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use page::{Terminal, html, terminal};
 use report::views::bench::{BenchAnswer, Nightly, page};
-use report::{Envelope, schema_of};
+use report::{Answer as _, Envelope};
 use schedule::{Delays, Run, Seen};
 use std::collections::BTreeMap;
 
@@ -226,7 +226,7 @@ fn a_last_trial_that_does_not_count_is_said_first() {
 #[test]
 fn the_document_matches_its_schema() {
     let text = answer(with_faults).json();
-    assert_valid(&validator(&schema_of::<BenchAnswer>()), &text);
+    assert_valid(&validator(BenchAnswer::JSON_SCHEMA), &text);
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let result = &document["result"];
     assert_eq!(result["kind"], "nightly");

@@ -2,8 +2,17 @@
 
 use crate::hosts;
 use jsonschema::Validator;
-use report::{CheckResult, NagiosStatus, json, nagios_status, sarif, schema_of};
+use report::ssd::SsdAnswer;
+use report::trim::lines;
+use report::views::bench::BenchAnswer;
+use report::views::livefix::LivefixAnswer;
+use report::views::plan::PlanAnswer;
+use report::views::shards::ShardsAnswer;
+use report::{
+    Answer, CheckResult, ExplainResult, NagiosStatus, generated_schema, json, nagios_status, sarif,
+};
 use serde_json::Value;
+use std::path::Path;
 
 /// The official schema, see `tests/data/README.md`.
 const SARIF_SCHEMA: &str = include_str!("../data/sarif-schema-2.1.0.json");
@@ -16,7 +25,7 @@ pub fn validator(schema: &str) -> Validator {
 }
 
 pub fn document_validator() -> Validator {
-    validator(&schema_of::<CheckResult<'_>>())
+    validator(CheckResult::JSON_SCHEMA)
 }
 
 pub fn sarif_validator() -> Validator {
@@ -39,6 +48,46 @@ pub fn assert_required(validator: &Validator, document: &Value, fields: &[(&str,
         let parent = without.pointer_mut(pointer).unwrap();
         parent.as_object_mut().unwrap().remove(*field).unwrap();
         assert!(!validator.is_valid(&without), "{pointer}/{field}");
+    }
+}
+
+/// What `--schema` prints. `make docs` writes it anew.
+#[test]
+fn published_schemas_are_those_of_the_types() {
+    fn of<T: Answer>(command: &'static str) -> (String, &'static str, String) {
+        let path = format!("report/schemas/{command}.json");
+        (path, T::JSON_SCHEMA, generated_schema::<T>())
+    }
+    let track = bench::track::generated_schema();
+    let all = [
+        of::<CheckResult<'_>>("check"),
+        of::<ExplainResult<'_>>("explain"),
+        of::<SsdAnswer<'_>>("ssd"),
+        of::<ShardsAnswer>("shards"),
+        of::<PlanAnswer>("plan"),
+        of::<BenchAnswer>("bench"),
+        of::<LivefixAnswer>("livefix"),
+        (
+            "report/schemas/trim.json".to_owned(),
+            lines::JSON_SCHEMA,
+            lines::generated_schema(),
+        ),
+        (
+            "bench/schemas/track.json".to_owned(),
+            bench::track::JSON_SCHEMA,
+            format!("{track:#}\n"),
+        ),
+    ];
+    for (path, published, generated) in all {
+        if std::env::var_os("WRITE_SCHEMAS").is_some() {
+            let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+            std::fs::write(Path::new(crates).join(&path), generated).unwrap();
+        } else {
+            assert!(
+                published == generated,
+                "crates/{path} is out of date: run `make docs`"
+            );
+        }
     }
 }
 

@@ -38,6 +38,7 @@ pub enum BenchAnswer {
 impl Answer for BenchAnswer {
     const SCHEMA: &'static str = "trimtab.bench/1";
     const TITLE: &'static str = "trimtab bench";
+    const JSON_SCHEMA: &'static str = include_str!("../../../schemas/bench.json");
 }
 
 /// Builds the page of a result. `is_brief` leaves out what a terminal has no room for.

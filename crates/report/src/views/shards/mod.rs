@@ -28,6 +28,7 @@ pub enum ShardsAnswer {
 impl Answer for ShardsAnswer {
     const SCHEMA: &'static str = "trimtab.shards/1";
     const TITLE: &'static str = "trimtab shards";
+    const JSON_SCHEMA: &'static str = include_str!("../../../schemas/shards.json");
 }
 
 /// Builds the page of a result. `is_brief` leaves out what a terminal has no room for.

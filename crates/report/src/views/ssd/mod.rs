@@ -1,5 +1,6 @@
 //! Results and pages of `trimtab ssd`.
 
+mod answer;
 mod counters;
 mod figures;
 mod five_pages;
@@ -12,6 +13,7 @@ mod sweep_row;
 mod ten_runs;
 mod words;
 
+pub use answer::SsdAnswer;
 pub use counters::DriveCounters;
 pub(crate) use figures::SCENARIO_LABEL;
 pub use five_pages::FivePages;

@@ -3,12 +3,12 @@
 use super::args::Tracks;
 use crate::error::CommandError;
 use crate::output;
-use bench::track::{BUILT_IN, BuiltIn, schema};
+use bench::track::{BUILT_IN, BuiltIn, JSON_SCHEMA};
 use std::process::ExitCode;
 
 pub(super) fn run(arguments: &Tracks) -> Result<ExitCode, CommandError> {
     let text = match &arguments.name {
-        _ if arguments.schema => format!("{:#}\n", schema()),
+        _ if arguments.schema => JSON_SCHEMA.to_owned(),
         Some(name) => BuiltIn::named(name)
             .ok_or_else(|| unknown(name))?
             .text

@@ -2,7 +2,6 @@
 
 use super::args::{Example, ExampleName};
 use super::days::refused;
-use super::document::Answer;
 use crate::answer::{Delivery, envelope};
 use crate::config::SsdConfig;
 use crate::error::CommandError;
@@ -11,7 +10,7 @@ use flash::block_mapped::five_pages;
 use flash::examples;
 use flash::scenario::{Progress, ScenarioError, Watch};
 use page::Page;
-use report::ssd::{FivePages, Schedules, TenRuns};
+use report::ssd::{FivePages, Schedules, SsdAnswer, TenRuns};
 use std::ops::ControlFlow;
 
 /// Source name in the JSON documents.
@@ -29,7 +28,7 @@ pub fn run(arguments: &Example, config: &SsdConfig, quiet: bool) -> Result<(), C
                 five_pages(trims).map_err(|error| CommandError::environment(error.to_string()))
             };
             let answer = FivePages::of(&drive(false)?, &drive(true)?);
-            give(&delivery, Answer::FivePages(&answer), |brief| {
+            give(&delivery, SsdAnswer::FivePages(&answer), |brief| {
                 answer.page(brief)
             })
         }
@@ -39,7 +38,7 @@ pub fn run(arguments: &Example, config: &SsdConfig, quiet: bool) -> Result<(), C
                 runs.run(watch)
             })?;
             let answer = TenRuns::of(&cases, &outcomes);
-            give(&delivery, Answer::TenRuns(&answer), |brief| {
+            give(&delivery, SsdAnswer::TenRuns(&answer), |brief| {
                 answer.page(brief)
             })
         }
@@ -49,7 +48,7 @@ pub fn run(arguments: &Example, config: &SsdConfig, quiet: bool) -> Result<(), C
                 host.run(watch)
             })?;
             let answer = Schedules::of(&cases, &outcomes);
-            give(&delivery, Answer::Schedules(&answer), |brief| {
+            give(&delivery, SsdAnswer::Schedules(&answer), |brief| {
                 answer.page(brief)
             })
         }
@@ -78,7 +77,7 @@ fn simulate<C: Sync, O: Send>(
 /// Renders an example: `page` takes whether to be brief.
 fn give(
     delivery: &Delivery<'_>,
-    answer: Answer<'_>,
+    answer: SsdAnswer<'_>,
     page: impl FnOnce(bool) -> Page,
 ) -> Result<(), CommandError> {
     let document = envelope(SOURCE, answer)?;

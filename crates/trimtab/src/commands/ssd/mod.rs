@@ -2,7 +2,6 @@
 
 pub mod args;
 mod days;
-mod document;
 mod drive_file;
 mod example;
 mod from_host;
@@ -36,7 +35,7 @@ pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, Co
         Some(SsdCommand::Sweep(arguments)) => arguments.answer.output.schema,
     };
     let (Some(command), false) = (named, wants_schema) else {
-        return answer::print_schema::<document::Answer<'_>>();
+        return answer::print_schema::<report::ssd::SsdAnswer<'_>>();
     };
     match command {
         SsdCommand::Run(arguments) => run::run(arguments, config, quiet)?,

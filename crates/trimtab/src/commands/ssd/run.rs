@@ -2,7 +2,6 @@
 
 use super::args::Run;
 use super::days::{Axes, Plan, refused};
-use super::document::Answer;
 use super::from_host::{self, Found};
 use super::memory;
 use crate::answer::{Delivery, envelope};
@@ -10,7 +9,7 @@ use crate::config::Config;
 use crate::error::CommandError;
 use crate::progress::Meter;
 use flash::setup::Setup;
-use report::ssd::ScenarioResult;
+use report::ssd::{ScenarioResult, SsdAnswer};
 
 /// Runs `trimtab ssd run`.
 ///
@@ -31,7 +30,7 @@ pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandE
         .as_ref()
         .map_or("arguments", |found| found.source.as_str());
     let answer = result.answer();
-    let mut document = envelope(source, Answer::Scenario(&answer))?;
+    let mut document = envelope(source, SsdAnswer::Scenario(&answer))?;
     document.warnings = result.warnings();
     document.skipped.clone_from(&result.skipped);
     delivery.give_envelope(&document, |_, is_brief| result.page(is_brief))

@@ -2,14 +2,13 @@
 
 use super::args::Sweep;
 use super::days::{Axes, Plan};
-use super::document::Answer;
 use super::from_host::Found;
 use super::memory;
 use crate::answer::{Delivery, envelope};
 use crate::config::SsdConfig;
 use crate::error::CommandError;
 use crate::progress::Meter;
-use report::ssd::{SweepAnswer, SweepRow, load_words, sweep};
+use report::ssd::{SsdAnswer, SweepAnswer, SweepRow, load_words, sweep};
 use std::process::ExitCode;
 
 /// Maximum number of settings in a grid; more are likely a mistake.
@@ -64,7 +63,7 @@ pub fn run(
     let reads = arguments.scene.days.reads.unwrap_or(0.0) > 0.0;
     let answer = SweepAnswer::new(&common, rows, reads);
     let source = found.map_or("arguments", |found| found.source.as_str());
-    let mut document = envelope(source, Answer::Sweep(&answer))?;
+    let mut document = envelope(source, SsdAnswer::Sweep(&answer))?;
     let outranked = plans
         .first()
         .map_or(&[][..], |plan| plan.outranked.as_slice());

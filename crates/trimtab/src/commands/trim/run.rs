@@ -52,7 +52,7 @@ pub fn run(
     // Before the host is read: the deadline applies to the whole call.
     let clock = SystemClock::start();
     if arguments.answer.output.schema {
-        output::print(&lines::schema())?;
+        output::print(lines::JSON_SCHEMA)?;
         return Ok(ExitCode::SUCCESS);
     }
     let resume = options::resume_command(arguments, config_path);

@@ -1,13 +1,13 @@
 //! What `trimtab ssd ... --format json` prints, schema `trimtab.ssd/1`.
 
-use report::ssd::{FivePages, ScenarioAnswer, Schedules, SweepAnswer, TenRuns};
+use super::{FivePages, ScenarioAnswer, Schedules, SweepAnswer, TenRuns};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// An answer.
+/// The result of one of its commands.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Answer<'a> {
+pub enum SsdAnswer<'a> {
     /// `run`.
     Scenario(&'a ScenarioAnswer),
     /// `sweep`.
@@ -20,7 +20,8 @@ pub enum Answer<'a> {
     Schedules(&'a Schedules),
 }
 
-impl report::Answer for Answer<'_> {
+impl crate::Answer for SsdAnswer<'_> {
     const SCHEMA: &'static str = "trimtab.ssd/1";
     const TITLE: &'static str = "trimtab ssd";
+    const JSON_SCHEMA: &'static str = include_str!("../../../schemas/ssd.json");
 }
