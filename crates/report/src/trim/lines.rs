@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn lines_match_their_schema() {
-        let schema: Value = serde_json::from_str(&schema()).unwrap();
+        let schema: Value = serde_json::from_str(JSON_SCHEMA).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
         let line = Line::json(0, Timestamp::UNIX_EPOCH, Kind::Plan, json!({"notes": []}));
         let mut line: Value = serde_json::from_str(&line).unwrap();
