@@ -45,7 +45,7 @@ PANELS = [
     ("worst", "Hosts with most errors", "table", "trimtab-hosts", RECENT,
      [metric(1, "max", "trimtab.findings.error", "Errors"), metric(4, "max", "trimtab.findings.warning", "Warnings"),
       terms(2, "host.name", 100, "Host"), terms(3, "host.os.full", 1, "System")], TABLE, (24, 18, 24, 15)),
-    ("remedies", "Commands that mend most", "table", "trimtab-findings", RECENT,
+    ("remedies", "Commands that fix most", "table", "trimtab-findings", RECENT,
      [HOSTS, terms(2, "rule.id", 30, "Rule"), terms(3, "trimtab.remedy.command", 10, "Command")], TABLE, (0, 33, 24, 15)),
     ("gone", "Hosts not checked for 8 days", "table", "trimtab-hosts", "@timestamp < now-8d",
      [metric(1, "max", "@timestamp", "Checked"), terms(2, "host.name", 500, "Host")], TABLE, (24, 33, 24, 15)),

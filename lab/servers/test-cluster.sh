@@ -14,7 +14,7 @@
 # - version, flavor, node, master and the index counts: correct for all servers;
 # - shards in the routing table: 3 on 6.8, where closed indices leave it; 123 from 7.2 on (pull request
 #   39499) and in OpenSearch, 120 of them of closed indices: ES002 there and not on 6.8;
-# - ES004 wherever the setting is supported, until 8.0: an information where it avoids a scan (6.8 to 7.5), a
+# - ES004 wherever the setting is supported, until 8.0: a note where it avoids a scan (6.8 to 7.5), a
 #   warning elsewhere;
 # - ES001 nowhere: without include_relocations nothing is scanned, and with one data node nothing needs to
 #   be;
@@ -471,7 +471,7 @@ test_two_nodes() {
         "cluster.routing.allocation.disk.watermark.flood_stage": "1b"}}'
     check --cluster "$url" --format json
     expect "two nodes" holds "(c['nodes'], c['data_nodes'], c['shards']) == (2, 2, 123)"
-    expect "ES001 is an information" holds "rules.get('ES001') == 'info'"
+    expect "ES001 is a note" holds "rules.get('ES001') == 'info'"
     expect "it predicts from the cluster's data" holds "any(
         f['rule'] == 'ES001' and re.search('about [0-9.]+ (ms|s) of the master.s time', f['title'])
         and {'123', '2'} <= {e['value'] for e in f['evidence']} for f in r['findings'])"

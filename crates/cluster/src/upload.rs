@@ -110,7 +110,7 @@ impl UploadError {
             Self::Ask(AskError::Http(HttpError {
                 kind: ErrorKind::Status { code: 403, .. },
                 ..
-            })) => "these credentials want the cluster privilege monitor, and for trimtab-*: \
+            })) => "these credentials need the cluster privilege monitor, and for trimtab-*: \
                 create_index, view_index_metadata, write (once, after an upgrade: manage)"
                 .to_owned(),
             Self::Ask(error) => error.hint(),

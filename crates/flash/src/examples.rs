@@ -43,6 +43,6 @@ pub fn ten_runs() -> [(&'static str, Runs); 3] {
     [
         ("trimmed before the first only", base),
         ("trimmed before each", before_each),
-        ("trimmed before each, and no drive hears", swallowed),
+        ("trimmed before each with discards dropped", swallowed),
     ]
 }

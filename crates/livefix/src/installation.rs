@@ -50,7 +50,7 @@ pub enum InstallError {
         version: ServerVersion,
     },
     /// The version is too old.
-    #[error("the live fix was not tried on Elasticsearch {version}: expected 6.8 to 7.5")]
+    #[error("the live fix was not tested on Elasticsearch {version}: expected 6.8 to 7.5")]
     NotTried {
         /// The version.
         version: ServerVersion,

@@ -119,7 +119,7 @@ impl Status {
         nodes
     }
 
-    /// Whether it is loaded wherever it is needed; `None` if the cluster did not tell its nodes.
+    /// Whether it is loaded wherever it is needed; `None` if the cluster did not report its nodes.
     pub fn is_complete(&self) -> Option<bool> {
         match (self.need, &self.nodes) {
             (Need::Needed, None) => None,

@@ -137,7 +137,7 @@ impl<'a> ClusterContext<'a> {
             let needs = format!("an answer to GET {path}");
             out.skip(
                 rule.id,
-                format!("the cluster did not tell {what}"),
+                format!("the cluster did not report {what}"),
                 Some(&needs),
             );
         }

@@ -228,8 +228,7 @@ pub(crate) fn trim_paced(volume: &Volume<'_>, slot: QuietSlot) -> Remedy {
     Remedy::command(
         format!(
             "Trim it with `trimtab trim`, which discards in small steps and waits while the drives \
-             are busy: in a quiet period, for which {window} stands here, and one node after the \
-             other."
+             are busy. Run it in a quiet period (replace {window} with yours), one node at a time."
         ),
         format!(
             "trimtab trim --window {window} {}",

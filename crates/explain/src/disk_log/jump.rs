@@ -294,8 +294,8 @@ fn not_counted(kernel: Option<&str>, has_discards: bool) -> String {
                       the load changed."
             .to_owned(),
         (false, Some(version)) if version < KERNEL_COUNTS_DISCARDS => format!(
-            "Linux {} counts discards as writes, so it is none of them: the drives are slow by themselves or shared \
-             with others, or the load changed.",
+            "Linux {} counts discards as writes, and writes do not rise, so discards are not the cause: the drives are \
+             slow by themselves or shared with others, or the load changed.",
             kernel.unwrap_or_default()
         ),
         (false, _) => "Discards may be the cause: since 4.18 Linux counts them apart from writes, and this log does \

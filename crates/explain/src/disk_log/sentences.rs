@@ -67,7 +67,7 @@ pub(super) fn sentences(log: &DiskLog, zone: &TimeZone) -> Vec<String> {
 pub(super) fn nothing(table: &Table<'_>, discarded_kb_s: f64) -> String {
     if discarded_kb_s >= STEADY_KB_S {
         return format!(
-            "Discards run through all {}, {} in the median: a log that begins before them tells what they harm.",
+            "Discards run through all {}, {} in the median: to see what they slow down, start the log before they do.",
             units::count(table.samples(), "sample"),
             rate(discarded_kb_s)
         );
@@ -96,7 +96,7 @@ pub(super) fn since_boot(rates: &[(&str, f64, Option<f64>)]) -> Vec<String> {
     if !nothing.is_empty() {
         sentences.push(format!(
             "Nothing has been discarded on {} since boot, although data was written: no trim has run since then, \
-             or none arrives.",
+             or its discards do not get through.",
             units::list(&nothing)
         ));
     }

@@ -72,7 +72,7 @@ impl fmt::Display for TrimSchedule {
         if self.reach == Reach::Executed {
             Ok(())
         } else {
-            f.write_str(", which no drive hears")
+            f.write_str(", without effect on the drives")
         }
     }
 }
@@ -201,7 +201,7 @@ mod tests {
         );
         assert_eq!(
             trim_schedule("swallowed").unwrap().to_string(),
-            "weekly, which no drive hears"
+            "weekly, without effect on the drives"
         );
     }
 

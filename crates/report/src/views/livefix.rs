@@ -95,7 +95,7 @@ fn lead(status: &Status) -> String {
         }
         Need::NotTried => {
             return format!(
-                "The live fix was not tried on {}: it is for Elasticsearch 6.8 to 7.5.",
+                "The live fix was not tested on {}: it is for Elasticsearch 6.8 to 7.5.",
                 status.server
             );
         }
@@ -103,7 +103,7 @@ fn lead(status: &Status) -> String {
     }
     let Some(nodes) = &status.nodes else {
         return format!(
-            "{} needs the live fix. The cluster did not tell its nodes.",
+            "{} needs the live fix. The cluster did not report its nodes.",
             status.server
         );
     };
@@ -124,8 +124,8 @@ fn lead(status: &Status) -> String {
             milliseconds(scan.reroute_ms)
         ),
         _ => format!(
-            "{where_it_is} What it brings cannot be predicted: reroutes do not scan here (one data node, or a setting), \
-             or the cluster did not tell its shards and settings."
+            "{where_it_is} Its effect cannot be predicted: reroutes do not scan here (one data node, or a setting), \
+             or the cluster did not report its shards and settings."
         ),
     }
 }
@@ -186,7 +186,7 @@ fn of_process(process: &Process) -> Page {
         ),
         (Some(Need::Needed), None) => ", lacks the live fix.",
         (Some(Need::NotNeeded), None) => ", does not need the live fix.",
-        (Some(Need::NotTried), None) => ": the live fix was not tried on it.",
+        (Some(Need::NotTried), None) => ": the live fix was not tested on it.",
         (None, None) => ", runs without the live fix.",
     };
     Page::new(

@@ -521,8 +521,8 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
     assert!(
         flat(&text).starts_with(
             "The next reroute puts 1 shard on a node, moves 1 shard that cannot stay where it is and moves \
-             2 shards for balance. 1 shard stays unassigned. 2 shards stay where they cannot stay: no node \
-             takes them now. node-1\\u{202e} gets 18 of 20 new primaries although it is above the low \
+             2 shards for balance. 1 shard stays unassigned. 2 shards must leave their nodes, but no other node \
+             can take them now. node-1\\u{202e} gets 18 of 20 new primaries although it is above the low \
              watermark, because it has the fewest shards: empty primaries may go there up to the high one."
         ),
         "{text}"

@@ -179,13 +179,13 @@ pub(super) fn md_parity(host: &Host, volume: &Volume<'_>, array: &BlockDevice) -
              mdadm --assemble {array_path} {} &&\nmount {array_path} {mount_point}",
             members.join(" ")
         ));
-        "Only if all of them do: tell raid456, and assemble the array again. Stop what uses the \
+        "Only if all of them do: set the raid456 parameter, and reassemble the array. Stop what uses the \
          filesystem first; mount it with the options that it has now. Rebuild the initramfs \
          afterwards, where arrays are assembled there (`update-initramfs -u`, `dracut --force`)."
     } else {
         lines.push("reboot".to_owned());
-        "Only if all of them do: tell raid456, and reboot, since the array has to be assembled \
-         again. Rebuild the initramfs first, where the array is assembled there \
+        "Only if all of them do: set the raid456 parameter, and reboot, since the array has to be \
+         reassembled. Rebuild the initramfs first, where the array is assembled there \
          (`update-initramfs -u`, `dracut --force`)."
     };
     vec![
@@ -203,8 +203,8 @@ pub(super) fn md_parity(host: &Host, volume: &Volume<'_>, array: &BlockDevice) -
 }
 
 pub(super) fn dm_parity(device: &BlockDevice) -> Remedy {
-    let text = "Only if every drive returns zeroes from discarded blocks: tell raid456, and \
-                activate the volume again.";
+    let text = "Only if every drive returns zeroes from discarded blocks: set the raid456 parameter, and \
+                reactivate the volume.";
     let Some(path) = lvm_path(device) else {
         return Remedy::advice(text).risk(RAID_RISK);
     };

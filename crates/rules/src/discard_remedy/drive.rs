@@ -61,7 +61,7 @@ pub(super) fn ask_the_host(host: &Host, disk: &BlockDevice) -> Remedy {
             .is_some_and(|version| version < (5, 0));
     if too_old {
         return Remedy::advice(
-            "virtio-blk knows discards since Linux 5.0, and this kernel is older: attach the disk \
+            "virtio-blk supports discards from Linux 5.0 on, and this kernel is older: attach the disk \
              through virtio-scsi with `discard=unmap`, or run a newer kernel.",
         );
     }

@@ -39,9 +39,9 @@
 //! ## When it is silent
 //! For 7.6 and later and for OpenSearch, which was forked from 7.10; with one data node, or where the
 //! disk decider or `include_relocations` is switched off (ES004): nothing is scanned then. Also where the
-//! elected master runs with the live fix; an information tells which node, elected, would scan. Versions
+//! elected master runs with the live fix; a note names the nodes that would scan if elected. Versions
 //! before 6.8 were not measured and are reported as skipped. It is an error from 5 seconds on, a
-//! warning from 0.2 seconds on, an information from 20 milliseconds on, and silent below: nobody notices
+//! warning from 0.2 seconds on, a note from 20 milliseconds on, and silent below: nobody notices
 //! such a scan, and the setting is not worth its price (ES004).
 //!
 //! ## References
@@ -317,7 +317,7 @@ fn live_fix(model: Option<Model>) -> Remedy {
     )
     .risk(
         "It changes a class of the running server. It leaves versions that it does not know unchanged, and decides \
-         nothing itself; docs/livefix.md says what was tried.",
+         nothing itself; docs/livefix.md says what was tested.",
     )
     .undo("sudo trimtab livefix uninstall --config /etc/elasticsearch --yes")
 }

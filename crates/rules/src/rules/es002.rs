@@ -24,7 +24,7 @@
 //! ## When it is silent
 //! Before 7.2; below 100 copies or a tenth of the routing table. An index that was closed before the
 //! upgrade to 7.2 is not in the routing table until it is opened and closed again. It is a warning
-//! where the copies cost 0.1 seconds or more of each reroute, else an information: later versions
+//! where the copies cost 0.1 seconds or more of each reroute, else a note: later versions
 //! place them at little cost, and they do not count against `cluster.max_shards_per_node`.
 //!
 //! ## References

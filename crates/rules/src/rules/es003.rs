@@ -25,12 +25,12 @@
 //! - `ClusterApplierService`: the master applies a new state itself. Any other frame below
 //!   `MasterService` is named.
 //!
-//! A thread dump also tells which thread holds a lock that the master waits for. Servers before
-//! OpenSearch 3.1 tell how long ago a change was queued, not since when it executes. A more urgent one
-//! that waits proves the latter: it would have gone first.
+//! A thread dump also tells which thread holds a lock that the master waits for. Elasticsearch,
+//! and OpenSearch before 3.1, report how long ago a change was queued, not when it started. If a more
+//! urgent change is waiting, the running one started before that was queued.
 //!
 //! ## Remedy
-//! That of the cause. For the disk: find what else keeps it busy (a trim, a RAID check, merges), or give
+//! Fix the cause. For the disk: find what else keeps it busy (a trim, a RAID check, merges), or give
 //! the master one of its own. For the scan, ES001. For the balancer, fewer shards, a higher
 //! `cluster.routing.allocation.balance.threshold`, or the time limit of OpenSearch 2.17. For copies that
 //! find no node, what keeps them from it. For a change that does not end, a thread dump, and another
@@ -43,8 +43,8 @@
 //! Where nothing waits for 5 seconds, and no thread is seen placing shards or, in half of the snapshots,
 //! waiting for the disk. Waiting for 30 seconds is an error, 5 seconds a warning; a change that executes
 //! for 10 minutes (a proven one: for one) is an error. A thread that places shards is a warning where it
-//! takes more than half a processor, else an information; one that waits for its disk is a warning, in a
-//! single dump an information. This is a single moment: run it again during an incident.
+//! takes more than half a processor, else a note; one that waits for its disk is a warning, in a
+//! single dump a note. This is a single moment: run it again during an incident.
 //!
 //! ## References
 //! - Elasticsearch reference: pending cluster tasks; nodes hot threads

@@ -21,8 +21,8 @@
 //!
 //! ## When it is silent
 //! With the default, and where the setting ends a scan that ES001 would report: it says what that costs.
-//! Elasticsearch has no such setting since 8.0. It is a warning where the setting has no use, and an
-//! information on the versions where it saves a short scan.
+//! Elasticsearch 8.0 removed the setting. It is a warning where the setting has no use, and a
+//! note on the versions where it saves a short scan.
 //!
 //! ## References
 //! - Elasticsearch 7.5, breaking changes: the setting is deprecated

@@ -24,7 +24,7 @@
 //! ## When it is silent
 //! With more free space, and for nodes of the frozen tier only, which have their own watermark. From
 //! Elasticsearch 8.5 on, default percentages require at most 200, 150 and 100 GB, which is taken into
-//! account. Flood stage is an error, the other two warnings, near an information.
+//! account. Above flood stage is an error, above the other two a warning, close to the low one a note.
 //!
 //! ## References
 //! - Elasticsearch reference, "Disk-based shard allocation"
@@ -368,7 +368,7 @@ fn remedies(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit]) -> Vec<R
             Remedy::command(
                 format!(
                     "On disks of this size set the watermarks in bytes: the low one leaves {low} \
-                     unused on this disk. Elasticsearch uses such limits by default since 8.5."
+                     unused on this disk. Elasticsearch has used such limits by default since 8.5."
                 ),
                 cx.put(
                     "/_cluster/settings",

@@ -27,7 +27,7 @@
 //! ## When it is silent
 //! With fewer than three nodes, which cannot survive the loss of one in any case; from three masters
 //! on. What is "large" is this rule's choice: 10 data nodes. A setting below a majority is an error, too
-//! few masters and a busy elected one are warnings, the rest is an information.
+//! few masters and a busy elected one are warnings, the rest is a note.
 //!
 //! ## References
 //! - Elasticsearch reference, "Voting configurations": high availability needs three master-eligible

@@ -5,7 +5,7 @@
 //! - `index.merge.scheduler.auto_throttle: false`
 //! - `index.refresh_interval` below a second, switched off, or set to its own default
 //! - `index.translog.durability: async`
-//! - store throttling (`indices.store.throttle.*`, `index.store.throttle.*`), which is gone since 2.0,
+//! - store throttling (`indices.store.throttle.*`, `index.store.throttle.*`), which was removed in 2.0,
 //!   and other archived settings of older versions
 //!
 //! ## Why it hurts
@@ -341,7 +341,7 @@ fn store_throttle(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut O
             "store throttling of old versions is set in {}",
             units::count::counted(indices, "index", "indices")
         ),
-        "Store throttling is gone since 2.0: merges throttle themselves. The setting has no \
+        "Store throttling was removed in 2.0: merges throttle themselves. The setting has no \
          effect, and \
          templates that still hold it make new indices fail.",
     );
@@ -376,7 +376,7 @@ fn left_over(cx: &ClusterContext<'_>, out: &mut Outcome) {
         (
             Severity::Info,
             "store throttling of old versions is set",
-            "Store throttling is gone since 2.0: merges throttle themselves. The setting has no \
+            "Store throttling was removed in 2.0: merges throttle themselves. The setting has no \
              effect.",
         )
     } else {

@@ -25,7 +25,7 @@
 //! Where schedules are apart. It needs the facts of several hosts, that is a bundle of each: with fewer
 //! than two it is reported as skipped, as are hosts whose jobs are not known. It is a warning where they
 //! are bound to meet, or where all have the same calendar and random delay and meet more often than not;
-//! otherwise an information. A random delay is no staggering: three nodes whose trims take 20 minutes,
+//! otherwise a note. A random delay is no staggering: three nodes whose trims take 20 minutes,
 //! within the 100 minutes of fstrim.timer, meet 78 times of 100.
 //!
 //! ## References

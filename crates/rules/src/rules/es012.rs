@@ -23,7 +23,7 @@
 //! ## When it is silent
 //! Below three threads, and where each was in an fsync in less than half of the snapshots. Threads that
 //! write documents sync after each request: they count only if all snapshots show that, and not in a
-//! thread dump, which is a single snapshot. It is an information, since a moment proves little about a
+//! thread dump, which is a single snapshot. It is a note, since a moment proves little about a
 //! disk; ES003 reports a master whose cluster state waits.
 //!
 //! ## References
@@ -109,7 +109,7 @@ fn report(
         format!("{number} threads wait for one disk"),
     );
     finding.subject = name.map_or_else(
-        || "a node whose name is not told".to_owned(),
+        || "a node of unknown name".to_owned(),
         |name| format!("node {}", printable(name)),
     );
     let is_management = pools.contains_key("management");
@@ -231,7 +231,7 @@ mod tests {
         let dump = ThreadSource::ThreadDumpFile("jstack.txt".to_owned());
         let threads = (0..5).map(|_| thread(None, "management", 1, 1));
         let outcome = check_of(dump, threads.collect());
-        assert_eq!(only(&outcome).subject, "a node whose name is not told");
+        assert_eq!(only(&outcome).subject, "a node of unknown name");
     }
 
     #[test]

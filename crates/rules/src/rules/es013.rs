@@ -2,8 +2,8 @@
 //!
 //! ## What it finds
 //! Elasticsearch 8.6 and later computes where each shard should be, the desired balance, and moves
-//! shards there step by step. Found are a computation that never comes to its end, and many shards that
-//! are elsewhere while nothing moves.
+//! shards there step by step. It finds a computation that never finishes, and many shards that
+//! are on the wrong nodes while nothing moves.
 //!
 //! ## Why it hurts
 //! Without a result, shards move towards plans that are out of date, a processor of the master is busy

@@ -112,8 +112,8 @@ fn mounted(cx: &Context<'_>, volume: &Volume<'_>, option: &str) -> Finding {
         .into();
     if mount.fs_type == "xfs" {
         finding.why.push_str(
-            " XFS refuses the option since Linux 4.19: with it in /etc/fstab this mount fails after \
-             an upgrade.",
+            " XFS has refused the option since Linux 4.19: with it in /etc/fstab this mount fails after \
+             a kernel upgrade.",
         );
     }
     let in_fstab = fstab_edit::entry_of(cx.host, mount)

@@ -25,7 +25,7 @@
 //! ## When it is silent
 //! With fewer than two heavy jobs: updatedb, man-db and logrotate alone are light. For jobs that run
 //! more often than twice a day; for work that finds nothing to do here (a RAID check without a RAID).
-//! It is a warning on a host with a store and an information elsewhere, or where a timer's random
+//! It is a warning on a host with a store and a note elsewhere, or where a timer's random
 //! delay decides whether they meet.
 //!
 //! ## References

@@ -15,8 +15,8 @@
 //!
 //! `fstrim --all` trims a filesystem once however often it is mounted. By fstab (`fstrim --fstab`, and
 //! fstrim.service with its `--listed-in /etc/fstab:...`) the sources are compared as written: the source of a
-//! bind mount is a directory and never equal to the filesystem's device, so each bind mount that has not the
-//! type `none` is one more trim of the same free space. ext4 skips the groups in which nothing was freed
+//! bind mount is a directory and never equal to the filesystem's device, so each bind mount whose type is not
+//! `none` causes one more trim of the same free space. ext4 skips the groups in which nothing was freed
 //! since, as long as it stays mounted; XFS and Btrfs keep no such record.
 //!
 //! ## Evidence
@@ -34,9 +34,9 @@
 //! Where a guard or a condition holds one of the two back; for two trims of which one is for every
 //! mount and the other for a mount that it names, since trimming one mount more often is a choice;
 //! for work that finds nothing to do here (a RAID check without a RAID). A warning only for a trim,
-//! check, scrub or backup on a host with a store; an information where Debian's `0anacron` script
+//! check, scrub or backup on a host with a store; a note where Debian's `0anacron` script
 //! tells anacron of cron's run, and for an ext4 that one run trims several times. fstrim of util-linux 2.43
-//! and later, on Linux 6.13 and later, knows a bind mount's device: such a host cannot be told from here.
+//! and later, on Linux 6.13 and later, knows a bind mount's device: trimtab cannot recognise such a host.
 //!
 //! ## References
 //! cron(8), anacron(8), anacrontab(5), run-parts(8), systemd.timer(5), fstrim(8); util-linux#857,

@@ -20,8 +20,8 @@
 //! `trimtab plan --apply /data` gives it a job for `trimtab trim`, which discards in small steps and waits
 //! while the drives are busy: a timer of systemd, or a line of cron. Its slot is away from other heavy jobs
 //! of the host. Or fstrim at a quiet time, in a file or a timer with `quiet-time` in its name (TRIM007).
-//! Without a quiet period, `discard` in fstab, after a test. In a container, the host's administrator trims;
-//! a volume of Kubernetes, its storage system; in WSL, you do by hand; on NixOS, the configuration says it.
+//! Without a quiet period, `discard` in fstab, after a test. In a container, have the host's administrator trim;
+//! for a Kubernetes volume, the storage system; in WSL, trim by hand; on NixOS, add the job to the configuration.
 //!
 //! ## Risk
 //! The first pass after a long time has all free space to discard. With `trimtab trim`, what does not
@@ -33,7 +33,7 @@
 //! below (of a cached device, the drives that hold the data count); on read-only mounts; on VDO; on Elastic Cloud Enterprise hosts (TRIM010). Where a job's
 //! script computes what it trims, this rule is skipped for what it may trim. A timer that is masked
 //! does not silence it: whoever masked it did not want that timer, but the drives decay all the
-//! same. TRIM003 then reports the mask as an information.
+//! same. TRIM003 then reports the mask as a note.
 //!
 //! ## References
 //! fstrim(8); Elastic, "Is your Elasticsearch trimmed?" (2016).

@@ -29,7 +29,7 @@
 //! Where another job trims the same mounts; where nothing here is worth a trim (no flash and no
 //! device that takes discards, discards lost on the way, online discard); where a condition of the
 //! unit keeps it from running (a container); without systemd; on Elastic Cloud Enterprise hosts.
-//! A masked timer was switched off on purpose: an information. If nothing else trims the drives,
+//! A masked timer was switched off on purpose: a note. If nothing else trims the drives,
 //! they slow down all the same, and TRIM002 warns if they hold a store's data.
 //!
 //! ## References

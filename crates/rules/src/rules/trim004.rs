@@ -23,8 +23,8 @@
 //!
 //! ## When it is silent
 //! Where discards are refused by the mounted device; where no active job reaches the mount. Btrfs'
-//! `discard=async` (default since 6.2) and F2FS' default discard next to a weekly fstrim are an
-//! information, as is any mount without a store's data.
+//! `discard=async` (default since 6.2) and F2FS' default discard next to a weekly fstrim are
+//! notes, as is any mount without a store's data.
 //!
 //! ## References
 //! fstrim(8), ext4(5), xfs(5), btrfs(5); nixos-hardware#1199, scylla-machine-image#341.

@@ -163,11 +163,11 @@ fn why(
     let may = trims.is_some_and(|trims| trims.may_be_trimmed(volume));
     if trims.is_none() {
         why.push_str(
-            " Whether a periodic trim runs as well, which it should not, is not known: the jobs of \
-             this host are not.",
+            " Make sure that no periodic trim runs as well: the jobs of this host are not known, so \
+             trimtab could not check.",
         );
     } else if may {
-        why.push_str(" Whether a job trims it as well, which it should not, is not known.");
+        why.push_str(" A job may trim it as well: make sure that none does.");
     }
     why
 }

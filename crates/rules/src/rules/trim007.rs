@@ -34,10 +34,10 @@
 //! ## When it is silent
 //! On mounts without a store's data; where the mounted device takes no discards; for jobs that trim
 //! range by range or pace themselves. Where somebody chose the time (a crontab line of its own, a timer
-//! with another calendar than the default) it is an information: only the operator knows whether
-//! that time is quiet. A name tells it: a crontab, a timer or its drop-in with `quiet-time` in its name,
-//! such as `/etc/systemd/system/fstrim.timer.d/quiet-time.conf`, which the commands write, is not
-//! reported.
+//! with another calendar than the default) it is a note: only the operator knows whether
+//! that time is quiet. Confirm that it is by naming the crontab, the timer or its drop-in with `quiet-time`,
+//! such as `/etc/systemd/system/fstrim.timer.d/quiet-time.conf`, which the commands write: it is then
+//! not reported.
 //!
 //! ## References
 //! fstrim(8), systemd.timer(5); util-linux#1929 (weekly freezes), util-linux#2211, MongoDB

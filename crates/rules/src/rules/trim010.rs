@@ -4,7 +4,7 @@
 //! - an Elastic Cloud Enterprise (ECE) host whose disks take discards: do not trim by hand (warning)
 //! - a SATA drive whose TRIM the kernel's list of faulty firmware forbids: do not force it
 //! - a network disk, a VDO volume or a thin volume that takes discards: a trim gives capacity back
-//!   to the pool or the provider, and should be paced (information)
+//!   to the pool or the provider, and should be paced (note)
 //!
 //! ## Why it hurts
 //! On ECE a long trim can make the control plane unstable, with effects on the whole installation.

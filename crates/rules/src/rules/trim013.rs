@@ -153,7 +153,7 @@ fn remedies(
     // Whole days, rounded down; trims more often than daily would hardly be in a quiet period.
     let slot = quiet.every(whole_days(days));
     let own_time = format!(
-        "{} stands for yours. The first, overdue pass takes long; later ones have less to do.",
+        "{} is only an example. The first, overdue pass takes long; later ones have less to do.",
         slot.start_words()
     );
     let own = match &trim.job.timer {

@@ -1,4 +1,4 @@
-//! # TRIM014: the trim plan is not kept
+//! # TRIM014: the trim plan is not in effect
 //!
 //! ## What it finds
 //! Where a host differs from what `trimtab plan --apply` has written on it: a timer that is off or that
@@ -39,7 +39,7 @@ use facts::{Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM014",
-    title: "the trim plan is not kept",
+    title: "the trim plan is not in effect",
     source: include_str!("trim014.rs"),
     check: Check::Host(Needs::Nothing, check),
 };
@@ -49,7 +49,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         let mut jobs = cx.host.jobs.iter().flatten();
         if jobs.any(is_ours) {
             let why =
-                "trimtab trims here, and whether that is a plan that is kept is not in a bundle";
+                "trimtab trims here, but a bundle does not record whether its plan is in effect";
             out.skip(RULE.id, why, Some("the host itself"));
         }
         return;
@@ -62,9 +62,12 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         &RULE,
         Severity::Warning,
         "trimtab plan",
-        format!("the trim plan for {} is not kept", wording::list(&mounts)),
+        format!(
+            "the trim plan for {} is not in effect",
+            wording::list(&mounts)
+        ),
     );
-    "What trimmed it before was ended for the plan's paced trim: where that does not run or never finishes, nothing trims \
+    "The plan stopped whatever trimmed this data before. If its own trim does not run or never finishes, nothing trims \
      it, and writes slow down."
         .clone_into(&mut finding.why);
     for drift in plan.drift.iter().take(wording::EVIDENCE_MAX) {
@@ -72,7 +75,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
     let commands: Vec<String> = plan.commands.iter().map(|line| printable(line)).collect();
     finding.add_remedy(Remedy::command(
-        "Write the plan again; if passes never finish, with a longer --pass or --window.",
+        "Apply the plan again; if passes never finish, use a longer --pass or --window.",
         commands.join("\n"),
     ));
     out.findings.push(finding);
@@ -109,7 +112,7 @@ mod tests {
         ]);
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Warning);
-        assert_eq!(finding.title, "the trim plan for /data is not kept");
+        assert_eq!(finding.title, "the trim plan for /data is not in effect");
         assert_eq!(finding.evidence.len(), 2);
         let command = finding.remedy[0].command.as_deref();
         assert_eq!(command, Some("sudo trimtab plan --apply /data"));

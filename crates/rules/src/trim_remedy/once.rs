@@ -46,6 +46,6 @@ pub(crate) fn trim_once(host: &Host, job: &Job, passes: &[Pass<'_>]) -> Remedy {
         format!("Keep fstab's line for {point}, and have fstrim leave {lines} out by {NOTRIM}.");
     let (edit, undo) = fstab_edit::append_to_lines(host, &edits);
     Remedy::command(text, edit)
-        .risk("fstrim knows the option since util-linux 2.38.")
+        .risk("fstrim supports the option from util-linux 2.38 on.")
         .undo(undo)
 }

@@ -246,7 +246,7 @@ pub(crate) fn discard_and_leave_out(
             let (edit, undo) = fstab_edit::append_to_lines(host, &edits);
             if is_online {
                 Remedy::command(text, edit)
-                    .risk("fstrim knows the option since util-linux 2.38.")
+                    .risk("fstrim supports the option from util-linux 2.38 on.")
                     .undo(undo)
             } else {
                 with_remount(&text, mount, (edit, undo), option)

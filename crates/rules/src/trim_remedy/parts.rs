@@ -45,7 +45,7 @@ pub(crate) fn is_declared_quiet(job: &Job) -> bool {
 /// Formats the request to choose another time.
 pub(crate) fn put_in_yours(words: &str) -> String {
     format!(
-        "{words} stands for this host's quiet period: put in yours, and another night on each node."
+        "{words} is only an example: use this host's quiet period, and a different night on each node."
     )
 }
 

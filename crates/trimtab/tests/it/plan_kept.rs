@@ -62,5 +62,8 @@ fn a_journal_that_cannot_be_read_is_told() {
     plan(&["--root", &root, "--fstab", "--apply", "/data"]);
     fs::write(Path::new(&root).join("var/lib/trimtab/plan.json"), "{").unwrap();
     let text = stdout(&run(&["check", "--root", &root, "--verbose"]));
-    assert!(text.contains("whether the trim plan is kept"), "{text}");
+    assert!(
+        text.contains("whether the trim plan is in effect"),
+        "{text}"
+    );
 }

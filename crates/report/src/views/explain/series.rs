@@ -197,7 +197,7 @@ fn values(series: &SeriesVerdict) -> String {
     let better = match series.better {
         Some(Better::Higher) => "higher is better",
         Some(Better::Lower) => "lower is better",
-        None => "whether higher or lower is better is unknown (`--better` says it)",
+        None => "whether higher or lower is better is unknown (set it with `--better`)",
     };
     format!("{unit}; {better}")
 }

@@ -195,7 +195,7 @@ impl VolumesPlan {
                 "Pods that trim a node's own filesystem run privileged, in a namespace that allows it: anyone who can create \
                  pods there has root on the nodes. Where you can install trimtab on the nodes, do that instead: `sudo trimtab plan \
                  --apply MOUNT`. What else trims there, such as the node's fstrim.timer, is not in this list: `trimtab check` on \
-                 the node tells it."
+                 the node shows it."
                     .to_owned(),
             );
             if let Some(node) = self.crowded_node() {

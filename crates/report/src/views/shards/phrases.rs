@@ -13,8 +13,8 @@ pub(super) fn name(name: &str) -> std::borrow::Cow<'_, str> {
 /// The lead of an answer about a state that was misread.
 pub(super) fn not_understood(why: &str) -> String {
     format!(
-        "Not understood: {why}. No cluster at rest is like that, so what follows means nothing: some setting \
-         means something else to this server."
+        "Not understood: {why}. No stable cluster looks like that, so ignore the results below: this server must \
+         read some setting differently from this model."
     )
 }
 

@@ -163,11 +163,11 @@ fn lead(answer: &RerouteExplanation) -> String {
     }
     match answer.stuck {
         0 => {}
-        1 => lead.push_str(" 1 shard stays where it cannot stay: no node takes it now."),
+        1 => lead.push_str(" 1 shard must leave its node, but no other node can take it now."),
         many => {
             let _ = write!(
                 lead,
-                " {} stay where they cannot stay: no node takes them now.",
+                " {} must leave their nodes, but no other node can take them now.",
                 units::count(many, "shard")
             );
         }

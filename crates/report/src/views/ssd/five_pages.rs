@@ -78,9 +78,9 @@ impl FivePages {
             ..Page::new(title, costs.join(" "))
         };
         page.push(Block::text(
-            "A drive has one block of five pages of 4 KB left. Pages are programmed once and erased \
-             by the block: before that, all that the drive takes for data is read, also what the host \
-             has deleted without telling.",
+            "A drive has one free block left, with five pages of 4 KB. A page is programmed once, and \
+             only whole blocks are erased. Before an erase, the drive reads every page that it still \
+             considers valid, including data that the host deleted without telling it.",
         ));
         page.push(Block::text(
             "In a block such as `[ A |(B)|-C-| . ]`, A is data, (B) data of a file that was deleted \

@@ -358,7 +358,7 @@ impl ScenarioResult {
             .map(|interval| (day(interval.hour), day(interval.hour)));
         let name = match self.setup.when.reach {
             Reach::Executed => "trim",
-            Reach::Ignored | Reach::Swallowed => "trim that no drive hears",
+            Reach::Ignored | Reach::Swallowed => "trim without effect",
         };
         let mut marks = vec![Spans::new(name, trims)];
         marks.retain(|marks| !marks.spans.is_empty());

@@ -121,7 +121,7 @@ impl TenRuns {
             .collect();
         let runs = self.cases.first().map_or(0, |case| case.runs.len());
         format!(
-            "Throughput of run {runs} by that of run 1: {}.",
+            "Throughput of run {runs} relative to run 1: {}.",
             cases.join("; ")
         )
     }
@@ -171,7 +171,7 @@ impl TenRuns {
             "write ampl.",
             "before each",
             "write ampl.",
-            "not heard",
+            "dropped",
             "write ampl.",
         ]);
         let runs = self.cases.first().map_or(0, |case| case.runs.len());

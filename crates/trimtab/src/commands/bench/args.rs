@@ -43,7 +43,7 @@ pub struct Bench {
 /// Subcommands of `bench`.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Load a server, and tell whether the trial may be believed
+    /// Load a server, and say whether the trial is valid
     Run(Run),
     /// List the tracks that come with trimtab, or print one
     Tracks(Tracks),
@@ -55,7 +55,7 @@ pub enum BenchCommand {
     Filesystems(Filesystems),
     /// Write and delete again and again, with one trim and with a trim before each run
     Trim(Trim),
-    /// Write what only root may read of this host, for trials of another user (--facts)
+    /// Save facts that only root may read, for trials run by another user (--facts)
     Facts(Facts),
 }
 
@@ -145,9 +145,9 @@ pub struct Tracks {
     sudo trimtab bench facts host.tar.zst\n  \
     trimtab bench run ingest --target http://localhost:9200 \\\n    \
     --facts host.tar.zst\n\n\
-    FILE is a bundle as of trimtab collect, with the last complete pass of trimtab trim\n\
-    on each filesystem. Who may read it, the umask decides. It is good for an hour, on\n\
-    this host, until it restarts."
+    FILE is a bundle as trimtab collect writes it, plus the last complete pass of\n\
+    trimtab trim on each filesystem. The umask decides who may read it. It is valid\n\
+    for an hour, on this host, until the next reboot."
 )]
 pub struct Facts {
     /// Bundle to write (.tar.zst); an existing one is replaced

@@ -35,7 +35,7 @@ pub struct Check {
     pub cluster: ClusterArgs,
 
     /// Also send the findings to indices of the Elasticsearch or OpenSearch at URL (trimtab-findings,
-    /// trimtab-hosts; made if they are missing)
+    /// trimtab-hosts; created if missing)
     #[arg(long, value_name = "URL", env = "TRIMTAB_TO")]
     pub to: Option<String>,
 

@@ -262,7 +262,7 @@ fn exit_code(
             report.source
         ))
         .hint(if report.hosts.is_empty() {
-            "see what is skipped and why; a cluster wants the privileges monitor and \
+            "see what is skipped and why; a cluster needs the privileges monitor and \
              view_index_metadata"
         } else {
             "see what is skipped and why; `trimtab collect` on the host reads all that the rules \

@@ -93,7 +93,7 @@ impl Found {
         }
         // The reader's reason for finding no schedules.
         let unread = self.skipped.iter().find(|skipped| skipped.what == "jobs");
-        let none = "no scheduled job was found that cron or systemd starts";
+        let none = "no cron job or systemd timer was found";
         let why = unread.map_or(none, |skipped| &skipped.why);
         let from = units::escape::escape(from);
         Some(format!("no job of {from} was considered: {why}"))

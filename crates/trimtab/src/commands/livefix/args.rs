@@ -35,7 +35,7 @@ pub struct Livefix {
 /// Subcommands of `livefix`.
 #[derive(Debug, Subcommand)]
 pub enum LivefixCommand {
-    /// Tell where the fix is needed, where it is loaded, and what it brings
+    /// Show where the fix is needed, where it is loaded, and what it gains
     Status(Status),
     /// Add the agent to a node's jvm.options
     Install(Install),

@@ -12,12 +12,11 @@ use std::time::Duration;
 use trim::window::Window;
 
 /// Text above the usage line of `trimtab plan --help`.
-pub const LONG_ABOUT: &str = "Give a filesystem a paced weekly trim that disturbs nobody, write it down, and\n\
-    take it back\n\n\
+pub const LONG_ABOUT: &str = "Schedule a paced weekly trim that disturbs nobody, and undo it on request\n\n\
     Shows what would be changed on this host, and changes it with --apply: a timer\n\
     or a line for cron, and an end for whatever else trims the filesystem. The slot\n\
-    keeps away from other heavy jobs. With --peers, the nodes of a cluster get slots\n\
-    that never overlap: they are counted out, where a random delay lets nodes meet.";
+    avoids other heavy jobs. With --peers, the nodes of a cluster get fixed slots that\n\
+    never overlap, unlike timers with a random delay.";
 
 /// `--window`.
 pub const DEFAULT_WINDOW: &str = "01:00-05:00";
@@ -67,7 +66,7 @@ pub struct Plan {
     #[arg(long, value_name = "NODE,...", value_delimiter = ',')]
     pub peers: Vec<String>,
 
-    /// The hosts of these bundles or archives as --peers, and when they trim as things are (repeatable; also a directory of
+    /// The hosts of these bundles or archives as --peers, and when they trim now (repeatable; also a directory of
     /// them)
     #[arg(long, value_name = "FILE|DIR", conflicts_with_all = ["peers", "cluster", "root", "load", "undo", "status"])]
     pub bundle: Vec<PathBuf>,
@@ -76,7 +75,7 @@ pub struct Plan {
     #[arg(long, value_name = "NODE", requires = "peers")]
     pub node: Option<String>,
 
-    /// How long the longest pass takes; trimtab's own end then, and go on a week later [default: 20min for
+    /// The longest that a pass takes; trimtab's own stop then and resume in the next slot [default: 20min for
     /// several nodes or volumes, else all of the slot]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub pass: Option<Duration>,
@@ -85,7 +84,7 @@ pub struct Plan {
     #[arg(long, value_name = "HH:MM-HH:MM", default_value = DEFAULT_WINDOW, value_parser = Window::parse)]
     pub window: Window,
 
-    /// The days on which they may, in the order of preference
+    /// The days on which nodes may trim, in order of preference
     #[arg(
         long,
         value_name = "DAY,...",

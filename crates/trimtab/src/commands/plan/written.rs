@@ -98,7 +98,7 @@ pub fn status(arguments: &Plan, config: &Config, now: Timestamp) -> Result<Answe
 pub fn in_facts(facts: &mut Host, tree: &Path, is_live: bool, now: Timestamp) -> Option<String> {
     let root = match std::fs::canonicalize(tree).and_then(Root::open) {
         Ok(root) => root,
-        Err(error) => return Some(format!("whether the trim plan is kept: {error}")),
+        Err(error) => return Some(format!("whether the trim plan is in effect: {error}")),
     };
     match Journal::<Note>::read(&root, JOURNAL) {
         Ok(None) => {
@@ -118,7 +118,7 @@ pub fn in_facts(facts: &mut Host, tree: &Path, is_live: bool, now: Timestamp) ->
         // Its folder is root's: others cannot even tell whether there is a plan, unless they see its files.
         Err(error) => place::refuse_remains(&root)
             .is_err()
-            .then(|| format!("whether the trim plan is kept: {error}")),
+            .then(|| format!("whether the trim plan is in effect: {error}")),
     }
 }
 

@@ -134,7 +134,7 @@ fn session_error(error: SessionError, resume: &ResumeCommand) -> CommandError {
             return CommandError::from(source).hint("--restart starts over without it");
         }
         SessionError::Probe(_) => {
-            "a trim that is not watched would be noticed; is the device node there?"
+            "check that the device node exists: trimtab does not trim without watching latency"
         }
         SessionError::Unidentified { .. }
         | SessionError::Geometry { .. }

@@ -159,7 +159,7 @@ fn stuck_shards_are_reported() {
     let text = stdout(&shards(&args));
     assert_fits_80_columns(&text);
     for part in [
-        "2 shards stay where they cannot stay: no node takes them now",
+        "2 shards must leave their nodes, but no other node can take them now",
         "[logs][1] primary stays on node-b: it cannot stay there, and no other node may take it",
         "NO enable",
     ] {
