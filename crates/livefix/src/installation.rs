@@ -430,8 +430,8 @@ mod tests {
     fn versions_that_do_not_need_it_are_refused() {
         for (version, needs) in [
             ("7.6.0", "does not need"),
-            ("6.7.0", "not tried"),
-            ("5.6.16", "not tried"),
+            ("6.7.0", "not tested"),
+            ("5.6.16", "not tested"),
         ] {
             let error = Server::new(version, b"").install().unwrap_err().to_string();
             assert!(error.contains(needs), "{error}");

@@ -344,6 +344,6 @@ mod tests {
             .mount("/data", "vda", "xfs", "rw")
             .with(|host| host.platform.kernel_release = Some("4.4.0-21-generic".to_owned()))
             .build();
-        assert!(remedies_of(&host)[0].text.contains("since Linux 5.0"));
+        assert!(remedies_of(&host)[0].text.contains("from Linux 5.0 on"));
     }
 }

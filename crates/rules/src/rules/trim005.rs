@@ -206,7 +206,7 @@ mod tests {
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.title, "mounted with `discard`");
-        assert!(finding.why.contains("is not known"), "{}", finding.why);
+        assert!(finding.why.contains("are not known"), "{}", finding.why);
         assert_eq!(outcome.skipped, []);
     }
 

@@ -324,7 +324,10 @@ mod tests {
         }
         found.skipped.clear();
         let told = found.without_jobs().unwrap();
-        assert!(told.contains("no scheduled job was found"), "{told}");
+        assert!(
+            told.contains("no cron job or systemd timer was found"),
+            "{told}"
+        );
         found.jobs = crontab_jobs::named_by_program("c", "@daily x\n").unwrap();
         assert_eq!(found.without_jobs(), None);
         // No jobs were wanted.

@@ -15,8 +15,8 @@ use trim::window::Window;
 pub const LONG_ABOUT: &str = "Schedule a paced weekly trim that disturbs nobody, and undo it on request\n\n\
     Shows what would be changed on this host, and changes it with --apply: a timer\n\
     or a line for cron, and an end for whatever else trims the filesystem. The slot\n\
-    avoids other heavy jobs. With --peers, the nodes of a cluster get fixed slots that\n\
-    never overlap, unlike timers with a random delay.";
+    avoids other heavy jobs. With --peers, the nodes of a cluster get fixed slots\n\
+    that never overlap, unlike timers with a random delay.";
 
 /// `--window`.
 pub const DEFAULT_WINDOW: &str = "01:00-05:00";
