@@ -33,14 +33,25 @@ if [[ $(git describe --tags --match 'v[0-9]*' --long --abbrev=12 --dirty 2>/dev/
     export TRIMTAB_VERSION
 fi
 
-# Links glibc statically, with relocations packed (a thirtieth of their size) and, where rustc's own lld links, functions of
-# the same code once; naming the target keeps the flags from procedural macros. Paths in messages of panics are told without
+# Links glibc statically; naming the target keeps the flags from procedural macros. Paths in messages of panics are told without
 # the place of this machine.
 cargo fetch --locked --target "$target"
-flags=(-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs --remap-path-prefix "$PWD=/trimtab")
-[[ $target != x86_64-* ]] || flags+=(-C link-arg=-Wl,--icf=all)
+flags=(-C target-feature=+crt-static --remap-path-prefix "$PWD=/trimtab")
 for folder in "$home"/registry/src/*; do flags+=(--remap-path-prefix "$folder=/crates"); done
 flags+=(--remap-path-prefix "$build=/target")
+# Packed relocations, and functions of the same code once: a twentieth of the size. Not every linker can, and a glibc older than
+# 2.36 does not start with the former: a program that is linked so has to run here.
+if [ "$target" = "$host" ]; then
+    tried=$(mktemp -d)
+    trap 'rm -rf "$tried"' EXIT
+    for option in -z,pack-relative-relocs --icf=all; do
+        option=(-C "link-arg=-Wl,$option")
+        if rustc --target "$target" "${flags[@]}" "${option[@]}" -o "$tried/runs" - <<<'fn main() { println!("{:?}", std::env::args()); }' \
+            2>/dev/null && "$tried/runs" >/dev/null 2>&1; then
+            flags+=("${option[@]}")
+        fi
+    done
+fi
 CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${flags[*]}")
 export CARGO_ENCODED_RUSTFLAGS
 cargo build --release --locked --target "$target" -p trimtab

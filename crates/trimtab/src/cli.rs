@@ -21,7 +21,8 @@ const LONG_ABOUT: &str = "Find and fix storage-level causes of slow databases\n\
     Examples of such causes: a weekly fstrim that stalls every node at once, an\n\
     encrypted volume that drops discards, a filesystem that wastes half the disk.\n\
     trimtab needs no server and no daemon. Diagnosis needs no root. `trim`,\n\
-    `livefix` and `bench` make changes, and say which before they make them.";
+    `plan --apply`, `livefix install` and `bench` make changes, and say which\n\
+    before they make them.";
 
 /// Find and fix storage-level causes of slow databases
 #[derive(Debug, Parser)]
