@@ -90,8 +90,8 @@ impl CommandError {
         self
     }
 
-    /// Converts a clap error about the arguments.
-    pub fn of_call(error: &clap::Error) -> Self {
+    /// Converts a clap error about the arguments of a command: `trimtab ssd run`.
+    pub fn of_call(error: &clap::Error, command: &str) -> Self {
         let text = error.to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text);
         // The message is followed by tips, the usage and a pointer to the help.
@@ -101,14 +101,7 @@ impl CommandError {
         let tips = below
             .lines()
             .filter_map(|line| line.trim().strip_prefix("tip: "));
-        let usage = below.lines().find_map(|line| line.strip_prefix("Usage: "));
-        // The usage starts with the command: trimtab ssd run.
-        let command: Vec<&str> = usage
-            .unwrap_or("trimtab")
-            .split_whitespace()
-            .take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase()))
-            .collect();
-        let help = format!("see `{} --help`", command.join(" "));
+        let help = format!("see `{command} --help`");
         Self {
             hints: tips.map(str::to_owned).chain([help]).collect(),
             ..Self::usage(message.trim_end())
@@ -208,11 +201,11 @@ mod tests {
     use super::*;
 
     fn of(call: &str) -> String {
-        let words = call.split_whitespace();
-        let error = crate::cli::command()
-            .try_get_matches_from(words)
-            .unwrap_err();
-        CommandError::of_call(&error).to_string()
+        let call: Vec<_> = call.split_whitespace().map(Into::into).collect();
+        let command = crate::cli::command();
+        let (_, name) = crate::help::called(&command, &call);
+        let error = command.try_get_matches_from(call).unwrap_err();
+        CommandError::of_call(&error, &name).to_string()
     }
 
     #[test]
@@ -236,6 +229,11 @@ mod tests {
         let text = of("trimtab check --format xml");
         assert!(text.starts_with("error (usage): invalid value 'xml' for '--format <FORMAT>'"));
         assert!(text.contains("markdown"), "{text}");
+        let text = of("trimtab ssd run --capacity 1XB");
+        assert!(
+            text.ends_with("hint: see `trimtab ssd run --help`"),
+            "{text}"
+        );
         let text = of("trimtab trim");
         assert!(
             text.contains("<MOUNT>") && text.contains("`trimtab trim --help`"),

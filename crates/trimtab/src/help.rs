@@ -207,20 +207,11 @@ fn each(command: Command, path: &str, change: &impl Fn(Command, &str) -> Command
 
 /// Renders the full help if the call has `--help-all`. The command must be [laid out](laid_out).
 pub fn in_full(command: &Command, call: &[OsString]) -> Option<String> {
-    let options = call.iter().take_while(|word| *word != "--");
-    if !options.clone().any(|word| word == "--help-all") {
+    let mut options = call.iter().take_while(|word| *word != "--");
+    if !options.any(|word| word == "--help-all") {
         return None;
     }
-    let mut command = command.clone();
-    command.build();
-    let mut name = command.get_name().to_owned();
-    let mut found = command;
-    for word in options.skip(1).filter_map(|word| word.to_str()) {
-        if let Some(below) = found.find_subcommand(word) {
-            name = format!("{name} {}", below.get_name());
-            found = below.clone();
-        }
-    }
+    let (mut found, name) = called(command, call);
     let ids: Vec<_> = found
         .get_arguments()
         .map(|arg| arg.get_id().clone())
@@ -229,6 +220,21 @@ pub fn in_full(command: &Command, call: &[OsString]) -> Option<String> {
         found = found.mut_arg(id, |arg| arg.hide_short_help(false));
     }
     Some(found.bin_name(name).render_long_help().to_string())
+}
+
+/// Returns the command that a call names, with its name: `trimtab ssd run`.
+pub fn called(command: &Command, call: &[OsString]) -> (Command, String) {
+    let mut found = command.clone();
+    found.build();
+    let mut name = found.get_name().to_owned();
+    let words = call.iter().skip(1).take_while(|word| *word != "--");
+    for word in words.filter_map(|word| word.to_str()) {
+        if let Some(below) = found.find_subcommand(word).cloned() {
+            name = format!("{name} {}", below.get_name());
+            found = below;
+        }
+    }
+    (found, name)
 }
 
 /// `trimtab help COMMAND` means `trimtab COMMAND --help`.

@@ -63,7 +63,10 @@ fn parse(call: &[OsString]) -> Result<Result<Cli, ExitCode>, CommandError> {
             let _ = shown.print();
             Ok(Err(ExitCode::from(if shown.use_stderr() { 2 } else { 0 })))
         }
-        Err(error) => Err(CommandError::of_call(&error)),
+        Err(error) => {
+            let (_, name) = help::called(&cli::command(), call);
+            Err(CommandError::of_call(&error, &name))
+        }
     }
 }
 
