@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: install uninstall packages test-install test-packages test-reproducible demo attack format test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes test-monitoring test-fleet bench-filesystems livefix test-livefix bench-livefix test-crafted
+.PHONY: install uninstall packages test-install test-packages test-reproducible demo attack format compile experiments test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly test-ansible test-kubernetes test-monitoring test-fleet bench-filesystems livefix test-livefix bench-livefix test-crafted
 
 demo: release
 	@./lab/demo/demo.sh
@@ -37,15 +37,17 @@ test-reproducible: release
 # long as that of the tests.
 test: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
 test: export CLIPPY_ARGS := -Dwarnings
-# Killed passes and servers mostly wait, so they run beside each other. A guest computes all the time, on one
-# core: two at a time.
+# Guests compute on one core; tests of devices, killed passes and servers mostly wait: beside each other they keep both
+# cores busy. What measures runs alone.
 test: deps
 	@$(STAGE) --begin
 	@$(STAGE) format 10
-	@$(STAGE) unit 480
+	@$(STAGE) compile 480
 	@$(STAGE) fuzz-smoke 150
-	@$(STAGE) --beside guest-trims:300 -- guest-checks:300
-	@$(STAGE) --beside crash:240 -- completeness:90 servers:300 livefix:180
+	@$(STAGE) --beside unit:600 -- guest-checks:600 guest-trims:360 \
+		-- servers:300 crash:300 completeness:120 livefix:120 test-install:60
+	@$(STAGE) experiments 120
+	@$(STAGE) cases 120
 	@$(STAGE) --summary
 
 # What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.
@@ -62,12 +64,15 @@ format:
 lint: format
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
+# Everything that the stages of `make test` run.
+compile:
+	@cargo test --workspace --locked --no-run
+	@./lab/build.sh
+
 # Examples are built, so that they are linted; those with `test = true` are run as well. Many tests wait for devices, so
 # more of them run at a time than there are cores.
 unit:
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --locked
-	@$(MAKE) --no-print-directory test-install
-	@$(MAKE) --no-print-directory cases
 
 # Random and mutated inputs through every parser: a million, but no more than six seconds for each.
 fuzz-smoke: build
@@ -151,6 +156,9 @@ servers:
 	@./lab/servers/test-cluster.sh opensearch-2.19.1
 	@./lab/servers/test-explain.sh prometheus opensearch-2.19.1
 	@./lab/explain-cases/pages.sh opensearch-2.19.1
+
+# The same of `bench filesystems` and `bench trim`. Beside others its trials would be invalid.
+experiments: build
 	@QUICK=1 ./lab/servers/test-filesystems.sh opensearch-2.19.1
 
 # The agent in the code of the servers that it is for, and of those that it leaves alone: Java and Maven, minutes.

@@ -4,12 +4,12 @@
 #
 #   lab/stage.sh --begin
 #   lab/stage.sh NAME BUDGET_S                      runs `make NAME`
-#   lab/stage.sh --beside NAME:BUDGET_S... -- NAME:BUDGET_S...
+#   lab/stage.sh --beside NAME:BUDGET_S... -- NAME:BUDGET_S... [-- ...]
 #   lab/stage.sh --summary
 #
-# --beside runs two lists of stages concurrently, each in order, and prints the output of a stage as a
-# whole when it has ended. A list stops at its first failure while the other one continues to its end; the
-# exit code is that of the failure.
+# --beside runs lists of stages concurrently, each in order, and prints the output of a stage as a whole
+# when it has ended. A list stops at its first failure while the others continue to their ends; the exit
+# code is that of a failure.
 #
 # CPU seconds include a stage's processes and the children they waited for, and are more meaningful than
 # elapsed time on a busy machine. They do not include a server that a test leaves running until it stops
@@ -57,20 +57,19 @@ case ${1:-} in
     ;;
 --beside)
     shift
-    lists=() first=()
-    while [ "${1:---}" != -- ]; do
-        first+=("$1")
-        shift
-    done
-    shift
+    lists=() stages=()
     # Run each list in its own process group, so that it can be stopped with everything it has started;
     # otherwise background jobs of a shell would also ignore SIGINT.
     set -m
     exec 4>&1
-    run_list "${first[@]}" </dev/null &
-    lists+=($!)
-    run_list "$@" </dev/null &
-    lists+=($!)
+    for stage in "$@" --; do
+        if [ "$stage" != -- ]; then
+            stages+=("$stage")
+            continue
+        fi
+        run_list "${stages[@]}" </dev/null &
+        lists+=($!) stages=()
+    done
     trap 'for list in "${lists[@]}"; do kill -TERM -- "-$list" 2>/dev/null || true; done; wait; exit 130' INT TERM HUP
     status=0
     for list in "${lists[@]}"; do wait "$list" || status=$?; done

@@ -208,7 +208,7 @@ fn iso(text: &str) -> Option<(DateTime, Option<Offset>, bool)> {
     let pieces = Pieces::parse(text.as_bytes()).ok()?;
     let date = pieces.date();
     let time = pieces.time();
-    let datetime = date.to_datetime(time.unwrap_or(Time::midnight()));
+    let datetime = date.to_datetime(time.unwrap_or_default());
     Some((datetime, pieces.to_numeric_offset(), time.is_some()))
 }
 

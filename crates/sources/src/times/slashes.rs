@@ -97,10 +97,7 @@ impl Slashes {
             self.year
         };
         let date = Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?);
-        Some(
-            date.ok()?
-                .to_datetime(self.time.unwrap_or(Time::midnight())),
-        )
+        Some(date.ok()?.to_datetime(self.time.unwrap_or_default()))
     }
 }
 
