@@ -182,12 +182,12 @@ impl<'a> Search<'a> {
         }
         let rest = difference(self.values, &found.values(&samples.wall_us));
         let rest = grids(&samples.wall_us, &rest, samples.gap_us);
-        let mut chance = probability(&rest, &self.tasks, &self.runs, statistic, seed);
+        let mut chance = probability(&rest, &self.tasks, &self.runs, statistic, alpha, seed);
         let is_box = matches!(found.pattern.form, Form::Box { .. });
         if is_box && found.onsets.len() < FEW && chance.p <= alpha {
             // Bursts at random times: a few may share a phase by chance, and are then missing from the
             // residual.
-            let all = probability(&self.grids, &self.tasks, &self.runs, statistic, seed);
+            let all = probability(&self.grids, &self.tasks, &self.runs, statistic, alpha, seed);
             (chance.p, chance.p_extrapolated) = (
                 chance.p.max(all.p),
                 chance.p_extrapolated.max(all.p_extrapolated),

@@ -17,8 +17,6 @@ use rayon::prelude::*;
 
 /// Maximum number of simulated series.
 const COUNT: usize = 99;
-/// Stop once this many are as good: then noise alone explains it, and how often it does is known well enough.
-const ENOUGH: usize = 5;
 /// Number of series simulated at once before counting how many were as good.
 const BATCH: usize = 10;
 /// The same for the first, and how many times the largest a statistic has to be for so few.
@@ -42,15 +40,16 @@ struct Source {
 }
 
 /// Returns the probability that a search of noise like that in `rest` finds something as good as
-/// `statistic`.
+/// `statistic`. Where it is above `alpha`, it is a rough one: few series tell that noise alone explains it.
 pub(crate) fn probability(
     rest: &[Grid],
     tasks: &[Task],
     runs: &[RunsTask],
     statistic: f64,
+    alpha: f64,
     seed: u64,
 ) -> Chance {
-    probability_until(is_clear, rest, tasks, runs, statistic, seed)
+    probability_until(is_clear, rest, tasks, runs, statistic, alpha, seed)
 }
 
 /// The same, with simulations until `is_clear` says of those so far that no other one will be as good.
@@ -60,6 +59,7 @@ fn probability_until(
     tasks: &[Task],
     runs: &[RunsTask],
     statistic: f64,
+    alpha: f64,
     seed: u64,
 ) -> Chance {
     let mut sources: Vec<Source> = Vec::new();
@@ -80,20 +80,25 @@ fn probability_until(
         runs,
         seed,
     };
-    let simulate = |number: usize, buffers: &mut Buffers| noise.best(number, buffers);
-    chance(simulate, statistic, is_clear)
+    let simulate = |number: usize, buffers: &mut Buffers| noise.best(number, statistic, buffers);
+    chance(simulate, statistic, alpha, is_clear)
 }
 
 /// The chance of a statistic, from the best that each simulation finds.
+///
+/// Ends with the batch that shows the chance to be above `alpha` whatever the others find (sequential Monte Carlo p-values:
+/// Besag and Clifford 1991).
 fn chance(
     simulate: impl Fn(usize, &mut Buffers) -> f64 + Sync,
     statistic: f64,
+    alpha: f64,
     is_clear: impl Fn(&[f64], f64) -> bool,
 ) -> Chance {
     let mut best: Vec<f64> = Vec::with_capacity(COUNT);
     let as_good = |best: &[f64]| best.iter().filter(|&&found| found >= statistic).count();
+    let least = |best: &[f64]| count_f64(1 + as_good(best)) / count_f64(1 + COUNT);
     let mut clear = false;
-    while best.len() < COUNT && as_good(&best) < ENOUGH && !clear {
+    while best.len() < COUNT && least(&best) <= alpha && !clear {
         let until = match best.len() {
             0 => FEW,
             simulated => ((simulated / BATCH + 1) * BATCH).min(COUNT),
@@ -241,8 +246,8 @@ struct Noise<'a> {
 }
 
 impl Noise<'_> {
-    /// Returns the best statistic of all tasks on one simulated series.
-    fn best(&self, number: usize, buffers: &mut Buffers) -> f64 {
+    /// Returns the best statistic of all tasks on one simulated series, or one that is as good as `enough`.
+    fn best(&self, number: usize, enough: f64, buffers: &mut Buffers) -> f64 {
         let mut best = f64::MIN;
         for (order, source) in self.sources.iter().enumerate() {
             let mut random = stream(self.seed, (number * 64 + order) as u64 + 1);
@@ -251,8 +256,15 @@ impl Noise<'_> {
             // The first bin has no innovation of its own.
             white.push(white.first().copied().unwrap_or(0.0));
             best = best.max(self.best_fold(source, buffers));
-            best = best.max(self.best_runs(source, buffers));
-            best = best.max(self.best_fit(source, best, buffers));
+            if best < enough {
+                best = best.max(self.best_runs(source, buffers));
+            }
+            if best < enough {
+                best = best.max(self.best_fit(source, best, buffers));
+            }
+            if best >= enough {
+                break;
+            }
         }
         best
     }
@@ -364,9 +376,36 @@ mod tests {
         grids(&wall_us, &values, HOUR_US)
     }
 
+    /// The chance, of all simulations unless `is_clear`.
     fn of(grids: &[Grid], statistic: f64, is_clear: fn(&[f64], f64) -> bool) -> Chance {
+        of_alpha(grids, statistic, 1.0, is_clear)
+    }
+
+    fn of_alpha(
+        grids: &[Grid],
+        statistic: f64,
+        alpha: f64,
+        is_clear: fn(&[f64], f64) -> bool,
+    ) -> Chance {
         let tasks = tasks(grids, CYCLES_MIN..f64::INFINITY);
-        probability_until(is_clear, grids, &tasks, &[], statistic, 1)
+        probability_until(is_clear, grids, &tasks, &[], statistic, alpha, 1)
+    }
+
+    #[test]
+    fn few_simulations_tell_that_noise_explains_it_and_all_that_it_does_not() {
+        for seed in 0..6 {
+            let noise = hours(seed, 12);
+            for statistic in [1.0, 3.0, 10.0, 30.0, 60.0, 100.0, 200.0] {
+                let all = of(&noise, statistic, is_clear);
+                for alpha in [0.01, 0.05] {
+                    let early = of_alpha(&noise, statistic, alpha, is_clear);
+                    assert_eq!(early.p <= alpha, all.p <= alpha, "{seed} {statistic}");
+                    if all.p <= alpha {
+                        assert_eq!(early, all, "{seed} {statistic}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
@@ -405,9 +444,9 @@ mod tests {
                 0 => 216.0,
                 other => 144.0 + count_f64(other % 3) / 10.0,
             };
-            let all = chance(simulate, 215.0, |_, _| false);
+            let all = chance(simulate, 215.0, 1.0, |_, _| false);
             assert!(all.p > 0.02, "{all:?}");
-            assert_eq!(chance(simulate, 215.0, is_clear), all, "{first}");
+            assert_eq!(chance(simulate, 215.0, 1.0, is_clear), all, "{first}");
         }
     }
 }
