@@ -45,6 +45,13 @@ impl Lasting {
     ) -> Self {
         let job_events = job_events(jobs, &samples.times_us);
         let times = &samples.times_us;
+        // A line may end beyond what was ever measured: a time below zero.
+        let values = || samples.values.iter().copied();
+        let (least, largest) = (
+            values().fold(f64::MAX, f64::min),
+            values().fold(f64::MIN, f64::max),
+        );
+        let within = |level: f64| level.clamp(least, largest);
         let changes = segmentation
             .changes
             .iter()
@@ -57,8 +64,8 @@ impl Lasting {
                         BreakKind::Level => ChangeKind::Level,
                         BreakKind::Slope => ChangeKind::Slope,
                     },
-                    level_before: Some(change.level_before),
-                    level_after: Some(change.level_after),
+                    level_before: Some(within(change.level_before)),
+                    level_after: Some(within(change.level_after)),
                     slope_before_per_day: Some(change.slope_before_per_day),
                     slope_after_per_day: Some(change.slope_after_per_day),
                     provisional: change.provisional,
@@ -68,8 +75,8 @@ impl Lasting {
             .collect();
         let trend = segmentation.trend().map(|line| Trend {
             slope_per_day: line.slope_per_day,
-            first: line.at(times[0]),
-            last: line.at(times[times.len() - 1]),
+            first: within(line.at(times[0])),
+            last: within(line.at(times[times.len() - 1])),
         });
         Self {
             changes,
