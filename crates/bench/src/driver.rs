@@ -14,7 +14,7 @@
 //! - **What was measured is on disk** within about a second, whatever ends the trial: see [`Reader`].
 //! - **Memory** does not grow with the number of requests: histograms are written once a second and used again.
 //!
-//! Whether a trial may be believed is not decided here. A judge finds in the [`TrialSummary`]: lateness and the
+//! Whether a trial is valid is not decided here. A judge finds in the [`TrialSummary`]: lateness and the
 //! threads' heartbeat (a late driver), [`Unfinished`] requests (an overloaded server), errors and numbers of samples;
 //! and per-second [`Interval`]s for drift and for the host's own series.
 

@@ -1,4 +1,4 @@
-//! Whether a trial may be believed: VALID, or INVALID with reasons and a remedy for each.
+//! Whether a trial is valid, with reasons and a remedy for each where it is not.
 //!
 //! A figure is worth nothing if something else ran on the host, if the driver was late, or if the drive was not
 //! the drive of the other trial. Each check looks at what was measured beside the trial ([`Observed`]); what was

@@ -19,7 +19,7 @@ const STACKS_MAX: usize = 100;
 const FRAMES_MAX: usize = 1024;
 /// Number of snapshots the server takes, if the response does not say.
 const SNAPSHOTS: u32 = 10;
-/// Maximum number of threads of a dump that are told who holds the lock they wait for.
+/// Maximum number of threads of a dump whose entries name who holds the lock they wait for.
 const WAITS_MAX: usize = 1000;
 /// Maximum number of frames kept of a thread that holds a lock.
 const HOLDER_FRAMES_MAX: usize = 200;
@@ -84,7 +84,7 @@ struct Open {
     thread: usize,
     is_dump: bool,
     stack: Option<ThreadStack>,
-    /// The number of frames that the stack has, if that is told.
+    /// The number of frames that the stack has, if the dump says so.
     elements: Option<usize>,
     /// Whether other text may follow instead of frames.
     has_ended: bool,

@@ -244,7 +244,7 @@ impl<'a> Upload<'a> {
     /// Sends an action with its document, lines that end in a newline; perhaps later, with others.
     ///
     /// # Errors
-    /// If a request fails. What the server refuses of it is told by [`Self::finish`].
+    /// If a request fails. What the server refuses of it is returned by [`Self::finish`].
     pub fn push(&mut self, action: &str) -> Result<(), UploadError> {
         if !self.lines.is_empty() && self.lines.len() + action.len() > REQUEST_BYTES {
             self.flush()?;

@@ -487,7 +487,7 @@ mod tests {
                 "{removed:?}"
             );
             assert!(path.join("precious").exists());
-            // It is told once.
+            // It is reported once.
             assert!(
                 Workspace::remove_abandoned(&of.register)
                     .unwrap()

@@ -19,7 +19,7 @@ const PEAK_MAX: f64 = 3.0;
 const PART_US: i64 = 900_000_000;
 /// Shortest history: a day, of which the last sample may be an hour before its end.
 const SPAN_MIN_S: f64 = 23.0 * 3600.0;
-/// From here on the days of the week are told apart.
+/// From here on the days of the week are distinguished.
 const WEEK_S: f64 = 7.0 * 86_400.0;
 /// Share of the days on which a window is no busier than its level: one busy night in five or more is not quiet.
 const LEVEL: f64 = 0.8;

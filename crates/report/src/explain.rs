@@ -52,7 +52,7 @@ impl ExplainReport<'_> {
                 Kind::Periodic | Kind::Unattributed | Kind::Change
             )
         };
-        // Such a log is told as a whole because its series by themselves say no more.
+        // Such a log is reported as a whole because its series by themselves say no more.
         let is_of_quiet_log = |series: &SeriesVerdict| {
             let mut logs = self.disk_logs.iter();
             logs.any(|log| log.source == series.source && log.moved == Moved::Nothing)

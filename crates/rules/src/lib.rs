@@ -432,7 +432,7 @@ mod tests {
         };
         assert_eq!(skipped.what, "FS005");
         assert!(skipped.why.ends_with("its answer is not complete"));
-        // Too little even for the mounts: the rest of them is told as well.
+        // Too little even for the mounts: the rest of them is reported as well.
         looks.set(0);
         let budget = Budget::new(&clock, Duration::from_secs(50));
         let outcome = run_on(subject, &selection(&["FS005"]), budget);

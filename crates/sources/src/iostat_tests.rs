@@ -564,7 +564,7 @@ fn other_output_below_sars_or_vmstats_is_read_as_such() {
         let reading = read(&format!("{above}\n{iostat}"));
         assert_eq!(series(&reading, "avg-cpu %idle").values.len(), 5);
     }
-    // What belongs to neither is told.
+    // What belongs to neither is reported.
     let reading = read(&sar.replacen("\n\n", "\n\nsome words of somebody\n", 2));
     assert!(warns(&reading, |text| text.contains("some words")));
     // An empty line ends no table of vmstat.

@@ -423,7 +423,7 @@ impl State {
                         return Ok(true);
                     }
                 }
-                // It was told before and did not get the signal, yet it still holds the lock.
+                // It was signalled before and did not get the signal, yet it still holds the lock.
                 Some(Holder::Owner(holder)) => {
                     return Err(StateError::Io {
                         path: self.run_dir.join(&name),

@@ -82,7 +82,7 @@ pub struct Cancelled {
 /// What a request to cancel did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelOutcome {
-    /// The process that runs the pass was told to end.
+    /// The process that runs the pass was asked to end.
     Asked {
         /// Process ID; `None` if it ended meanwhile.
         pid: Option<u32>,

@@ -202,7 +202,7 @@ impl<'a> Delivery<'a> {
         Ok(Self { output, format })
     }
 
-    /// Renders the result and writes it to its destination. `page` is told whether to be brief, as it is on a
+    /// Renders the result and writes it to its destination. `page` is passed whether to be brief, as it is on a
     /// terminal, where long output scrolls away.
     ///
     /// # Errors

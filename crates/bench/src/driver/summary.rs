@@ -19,7 +19,7 @@ const PHASES_MAX: usize = 100;
 const CLASSES_MAX: usize = 200;
 
 /// The figures of a trial. They are the same whether they come from [`run`](super::run()) or from the trial's
-/// file. Whether they may be believed is judged elsewhere, from these and from what the host shows.
+/// file. Whether they are valid is judged elsewhere, from these and from what the host shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialSummary {
     /// What was run.

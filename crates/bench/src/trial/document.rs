@@ -1,4 +1,4 @@
-//! A trial's document, `trial.json`: what was run where, what it measured, and whether it may be believed.
+//! A trial's document, `trial.json`: what was run where, what it measured, and whether it is valid.
 //!
 //! It is written when the trial starts and again when it ends, so that a trial that was killed says so. The
 //! [driver's journal](crate::driver) beside it holds every second's histograms; the document holds what a person,
@@ -49,7 +49,7 @@ pub struct TrialDocument {
     pub host: BTreeMap<String, f64>,
     /// Scheduled jobs around the measured time.
     pub jobs: Vec<JobRun>,
-    /// Whether it may be believed; `null` while it runs, or if it was killed.
+    /// Whether it is valid; `null` while it runs, or if it was killed.
     pub judgement: Option<Judgement>,
     /// What a reader should know besides.
     pub notes: Vec<String>,

@@ -39,7 +39,7 @@ pub struct Outcome {
     pub courses: Vec<Course>,
 }
 
-/// Means over the runs of a variant. Times are those of trials that may be believed; `null` without any.
+/// Means over the runs of a variant. Times are those of valid trials; `null` without any.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct VariantMeans {
     /// The variant.

@@ -2,7 +2,7 @@
 //!
 //! Every class of jobs, an unknown cause that acts at any phase of the pattern's period, and no cause are compared by
 //! the evidence that the values [respond](super::response) to their starts. A job is no better than an unknown cause at
-//! the same phase; it is more likely because its phase was known before. So jobs are told from chance by how many
+//! the same phase; it is more likely because its phase was known before. So jobs are distinguished from chance by how many
 //! phases there were, and by every start that is not periodic: a day left out, a clock change, another schedule.
 
 use super::likelihood::{Cause, JOBS_ODDS, ScoredCause, is_alike, normalise};
@@ -24,7 +24,7 @@ use rayon::prelude::*;
 /// Gauges are read at least this often.
 const GAUGES_US: i64 = 3_600_000_000;
 /// What explains this much less than something else is unlikely, in nats. What a sample says counts in both ways unless one is
-/// unlikely, and is told if it explains that much more.
+/// unlikely, and is reported if it explains that much more.
 const UNLIKELY_NATS: f64 = 30.0;
 const TELLING_NATS: f64 = 3.0;
 /// How much more likely it is what the source says, in nats: exporters keep means and maxima of their own.

@@ -14,7 +14,7 @@ use units::number::factor;
 /// Maximum number of devices listed individually; more are summarised by their extremes.
 const DEVICES_NAMED: usize = 10;
 
-/// Discards at this rate, in kB/s, are told even if they do not come in bursts.
+/// Discards at this rate, in kB/s, are reported even if they do not come in bursts.
 const STEADY_KB_S: f64 = 10.0 * 1024.0;
 
 /// A job that is due this long before a burst may have caused it: it may do something else first.
@@ -179,7 +179,7 @@ fn begin(log: &DiskLog, zone: &TimeZone) -> (usize, String) {
     })
 }
 
-/// Describes what got worse; reads that fall are told by device.
+/// Describes what got worse; falling reads are listed by device.
 fn worse(harm: &Harm) -> Option<String> {
     let percent = |value: f64| units::percent(value / 100.0);
     let ms = |value: f64| format!("{} ms", units::number(value));

@@ -52,7 +52,7 @@ const LARGER_OF_DAY: f64 = 1.6;
 const LARGER_BETWEEN: f64 = 2.0;
 /// Samples between windows, at least, if these leave no room for others.
 const BETWEEN_SAMPLES: i64 = 8;
-/// Times of the day that are told apart.
+/// Times of the day that are distinguished.
 const TIME_OF_DAY_US: i64 = 300_000_000;
 /// An event is seen if it is at least this large, relative to the others.
 const SEEN_MIN: f64 = 0.3;

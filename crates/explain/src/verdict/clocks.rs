@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
-/// Maximum number of places that are told one by one; beyond it, clocks went forth and back.
+/// Maximum number of places that are listed one by one; beyond it, clocks went forth and back.
 const PLACES_MAX: usize = 2;
 const MINUTE_US: i64 = 60_000_000;
 

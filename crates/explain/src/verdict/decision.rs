@@ -29,7 +29,7 @@ const SCORE_VAGUE: f64 = 0.94;
 const SCORE_COARSE_NAMED: f64 = 0.97;
 /// Minimum probability at which it is said to fit.
 const SCORE_FITS: f64 = 0.02;
-/// A job that starts in so many windows for each that it does not start in is told, unless it starts in one of so many
+/// A job that starts in so many windows for each that it does not start in is reported, unless it starts in one of so many
 /// windows by chance; at most so many classes.
 const NEARLY_ALWAYS: usize = 9;
 const RARE: i64 = 4;

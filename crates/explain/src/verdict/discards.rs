@@ -9,7 +9,7 @@ use facts::series::Series;
 
 /// Writes rise by more than this if flushes are to have come with them.
 const WRITES_RISE: f64 = 1.5;
-/// Flushes that take longer than usual, as on a drive that is busy with something else, are told from discards by less
+/// Flushes that take longer than usual, as on a drive that is busy with something else, are distinguished from discards by less
 /// than this many times their usual time.
 const FLUSHES_RISE: f64 = 3.0;
 /// Minimum number of events that have samples on either side.

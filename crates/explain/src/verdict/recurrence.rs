@@ -287,7 +287,7 @@ fn place(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Option<Plac
 }
 
 /// Converts local time to that of the zone whose clocks a pattern follows. Without a calendar, its last
-/// occurrence is told in the analysis' zone.
+/// occurrence is given in the analysis' zone.
 fn by_its_clocks(pattern: &Pattern, wall_us: i64) -> i64 {
     match (pattern.clock.zone(), cycle(pattern)) {
         (Some(zone), Cycle::Day | Cycle::Week) => zone.there_us(wall_us),

@@ -173,7 +173,7 @@ pub fn refused(mount_point: &str, refusal: &TrimRefusal) -> Value {
 }
 
 /// Fields of a request to cancel a pass: `outcome` is `asked`, `forgotten` or `nothing_there`, `pid`
-/// is the process that was told to end.
+/// is the process that was asked to end.
 pub fn cancelled(request: &Cancelled) -> Value {
     let (outcome, pid) = match request.outcome {
         CancelOutcome::Asked { pid } => ("asked", pid),

@@ -11,7 +11,7 @@ pub enum ShutdownKind {
     Remove,
     /// It leaves, and another node takes over what it holds.
     Replace,
-    /// It was told to end (8.9 on).
+    /// It was asked to end (8.9 on).
     Sigterm,
 }
 

@@ -114,7 +114,7 @@ fn remove_free(directory: &Directory, name: &str, patience: Duration) -> io::Res
 }
 
 /// Removes what earlier processes left: files of locks that nobody holds, and requests to cancel a pass that is over.
-/// Files that cannot be removed stay; whoever wants that lock is told why.
+/// Files that cannot be removed stay; the error of whoever wants that lock says why.
 pub(super) fn sweep(directory: &Arc<Directory>) -> io::Result<()> {
     for name in directory.names()? {
         if name.starts_with("drive-") && name.ends_with(LOCK_ENDING) {

@@ -75,7 +75,7 @@ impl Response {
                 }
             }
         }
-        // How much the phase matters is told well enough by starts that all have an effect.
+        // How much the phase matters is known well enough from starts that all have an effect.
         let rough = all.iter().copied().fold(f64::MIN, f64::max);
         let left = log_mean(all.iter().map(|one| (one - rough) * power));
         (exact.evidence * power + left, there, exact)

@@ -171,7 +171,7 @@ fn runs_then(recurs: &Recurs, jobs: &JobClass) -> String {
 /// Describes the jobs that fit a pattern, with their shares.
 fn fitting(recurs: &Recurs, first: &JobClass) -> String {
     let mut text = if recurs.may_be_load {
-        // The load that looks like this is told next: a job that runs then is no suspect.
+        // The load that looks like this comes next: a job that runs then is no suspect.
         match recurs.like_load {
             Some(_) => String::new(),
             None => format!(

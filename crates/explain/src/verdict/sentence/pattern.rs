@@ -15,11 +15,11 @@ use jiff::tz::TimeZone;
 use std::fmt::Write as _;
 use units::date;
 
-/// What is larger, relative to the usual level, is told in its unit: that level is near zero.
+/// What is larger, relative to the usual level, is given in its unit: that level is near zero.
 const RELATIVE_MAX: f64 = 1_000.0;
-/// A rise by more than this, relative to the usual level, is told as a multiple of it.
+/// A rise by more than this, relative to the usual level, is given as a multiple of it.
 const PERCENT_MAX: f64 = 2.0;
-/// Another pattern is told in the sentence if it is at least this large, relative to the main one; all are listed.
+/// Another pattern is mentioned in the sentence if it is at least this large, relative to the main one; all are listed.
 const OTHER_MIN: f64 = 0.25;
 const DAY_S: f64 = 86_400.0;
 const MINUTE_US: i64 = 60_000_000;
@@ -125,7 +125,7 @@ impl SentenceContext<'_> {
                     Some(Better::Higher) | None => !rises,
                 };
                 let known = self.better.is_some();
-                // Nothing decays by more than all of it: what is lost in less than a day is told as a whole.
+                // Nothing decays by more than all of it: what is lost in less than a day is given as a whole.
                 let a_day = effect.relative_per_day.filter(|a_day| a_day.abs() < 1.0);
                 let drift = match (rises, a_day) {
                     (true, Some(a_day)) => format!("rises {} a day", percent(a_day)),
@@ -287,7 +287,7 @@ impl SentenceContext<'_> {
         if from == to {
             return format!("at {from}");
         }
-        // The same day, or `minute`, is told once.
+        // The same day, or `minute`, is said once.
         let to_told = match (from.rsplit_once(' '), to.rsplit_once(' ')) {
             (Some((first, _)), Some((second, rest))) if first == second => rest,
             _ => to.as_str(),

@@ -24,7 +24,7 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     if let Ok(text) = &mountinfo {
         let (mounts, errors) = mountinfo::parse(text);
         add_errors(host, &errors);
-        // Errors are told up to a number.
+        // Errors are reported up to a number.
         let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
         host.mounts_unread = lines.saturating_sub(mounts.len()) as u64;
         host.mounts = mounts;

@@ -339,7 +339,7 @@ fn lines_of_mountinfo_that_are_no_mounts_are_counted() {
     assert_eq!((host.mounts.len(), host.mounts_unread), (1, 2));
 }
 
-/// What keeps mountinfo from being read is told, and fstab's lines are still there.
+/// What keeps mountinfo from being read is reported, and fstab's lines are still there.
 #[test]
 fn fstab_stands_in_for_a_mountinfo_that_may_not_be_read() {
     let tree = MemorySource::new()

@@ -1,4 +1,4 @@
-//! Page of `trimtab bench run`: whether the trial may be believed, then what it measured.
+//! Page of `trimtab bench run`: whether the trial is valid, then what it measured.
 
 use super::compare::{self, Compared};
 use crate::views::phrases::{cell, grouped, milliseconds};
@@ -29,7 +29,7 @@ pub struct RanTrial {
 }
 
 impl Ran {
-    /// Whether all trials may be believed.
+    /// Whether all trials are valid.
     pub fn is_valid(&self) -> bool {
         self.trials.iter().all(|ran| ran.trial.is_valid())
     }

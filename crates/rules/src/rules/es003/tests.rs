@@ -190,7 +190,7 @@ fn a_master_that_waits_for_its_disk() {
     for seen in [1, 4] {
         assert_eq!(check_of(&[], Some(threads(seen))), Outcome::default());
     }
-    // What waits is then not said to wait for it, but it is told.
+    // What waits is then not said to wait for it, but it is reported.
     let outcome = check_of(&[45_000], Some(threads(3)));
     let finding = only(&outcome);
     assert_eq!(finding.title, "changes wait for the master for 45 s");

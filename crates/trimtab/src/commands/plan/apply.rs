@@ -72,7 +72,7 @@ pub fn apply(
     };
     let done = Journal::apply(root, JOURNAL, planned, note, then);
     if let Err(JournalError::Then(_) | JournalError::Stuck { .. }) = &done {
-        // As far as it goes: the error that is told is the first one. Stopped before systemd forgets what they are.
+        // As far as it goes: the first error is reported. Stopped before systemd forgets what they are.
         let (known, new): (Vec<&String>, Vec<&String>) = timers
             .iter()
             .partition(|timer| already.contains(timer) || ours.contains(timer));

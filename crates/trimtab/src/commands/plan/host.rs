@@ -463,7 +463,7 @@ fn options(
     Ok(options)
 }
 
-/// When a plan takes effect that nobody was told of.
+/// When a plan takes effect that was not announced.
 fn takes_effect(arguments: &Plan, facts: &Host) -> String {
     match Scheduler::of(facts) {
         _ if arguments.root.is_some() => "it takes effect when that system is started".to_owned(),

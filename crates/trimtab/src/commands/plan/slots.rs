@@ -11,7 +11,7 @@ use rules::Schedule;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Windows are told to the minute.
+/// Windows are given to the minute.
 const PASS_MIN: Duration = Duration::from_mins(1);
 /// The random delay of fstrim.timer, with which slots are compared, in seconds.
 const TIMER_DELAY_S: f64 = 6_000.0;
@@ -232,7 +232,7 @@ pub fn of_nodes(arguments: &Plan, now: Timestamp) -> Result<NodesPlan, CommandEr
     Ok(nodes(arguments, &slots, wanted))
 }
 
-/// The slots of all nodes, as they are told.
+/// The slots of all nodes, as they are shown.
 pub fn nodes(
     arguments: &Plan,
     slots: &[Assigned],
@@ -262,7 +262,7 @@ pub fn nodes(
     }
 }
 
-/// A node's slot, as it is told.
+/// A node's slot, as it is shown.
 pub fn planned_node(
     name: &str,
     slot: &Slot,

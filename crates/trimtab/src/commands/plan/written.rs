@@ -15,7 +15,7 @@ use rules::TakeoverRequest;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// A pass that did not finish for as long is told: the one after the next, and a day.
+/// A pass that did not finish for as long is reported: the one after the next, and a day.
 const OVERDUE_DAYS: i64 = 15;
 
 /// Puts back what was changed.

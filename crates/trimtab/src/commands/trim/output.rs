@@ -184,7 +184,7 @@ impl<'a> Output<'a> {
         };
         match event {
             Event::Stepped { .. } => {}
-            // A longer one is told once, as the wait for a window is.
+            // A longer one is reported once, as the wait for a window is.
             Event::Waiting { pause, .. } if *pause < STEP_EVERY => {}
             _ => return false,
         }
