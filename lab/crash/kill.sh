@@ -39,6 +39,15 @@ detach() {
     loop=
 }
 
+# Whether nothing holds the device exclusively, as a mounted filesystem does.
+is_unmounted() { python3 -c 'import os, sys; os.open(sys.argv[1], os.O_EXCL)' "$loop" 2>/dev/null; }
+
+# A namespace of somebody else's may keep a copy of a mount for a while; a filesystem that is mounted there is not clean.
+unmount() { # WHEN
+    umount "$mnt" || { fail "umount $1: busy"; umount -l "$mnt"; }
+    await "the filesystem is still mounted $1" is_unmounted
+}
+
 clean_up() {
     touch "$work"/*/ledger.stop 2>/dev/null
     [ -z "$pass" ] || kill -9 "$pass" 2>/dev/null
@@ -198,12 +207,12 @@ one_run() {
     fi
     check_files "mounted"
     clustered=$(clustered_bytes "$type" "$mnt")
-    umount "$mnt" || { fail "umount: busy"; umount -l "$mnt"; }
+    unmount "after the passes"
     check_filesystem "$type" "$loop" >"$dir/fsck" 2>&1 || fail "fsck: $(tail -n 5 "$dir/fsck")"
     # Mount again, to read what is really on the device.
     mount_filesystem "$type" "$loop" "$mnt" || fail "the filesystem cannot be mounted again"
     check_files "on disk"
-    umount "$mnt" || fail "umount at the end"
+    unmount "at the end"
     # A byte stored now was also stored after the undisturbed pass, or was written since (and perhaps
     # deleted behind the cursor), or was free all along but invisible to FITRIM. The last two are zero
     # without a store: those runs prove the 1 % bound, the others that the result is not trivial.

@@ -17,8 +17,8 @@ use crate::statistics::{add, subtract};
 
 /// Maximum number of patterns per series.
 const PATTERNS_MAX: usize = 3;
-/// Patterns smaller than this fraction of the values' range are rounding errors.
-const ROUNDING: f64 = 1e-6;
+/// What is smaller than this fraction of the values' range is a rounding error.
+pub(crate) const ROUNDING: f64 = 1e-6;
 /// Minimum number of cycles for a pattern to be mentioned as undecided.
 const CYCLES_FEW: f64 = 2.0;
 

@@ -6,6 +6,7 @@ use super::recurrence::Recurrence;
 use super::result::{Change, ChangeKind};
 use crate::calendar::offsets::moment;
 use crate::change::{BreakKind, Segments};
+use crate::fit::find::ROUNDING;
 use crate::fit::found::Found;
 use crate::model::input::JobRuns;
 use crate::model::samples::Samples;
@@ -45,13 +46,14 @@ impl Lasting {
     ) -> Self {
         let job_events = job_events(jobs, &samples.times_us);
         let times = &samples.times_us;
-        // A line may end beyond what was ever measured: a time below zero.
+        // A line may end beyond what was ever measured, a time below zero; and a sum that should be zero is a little more.
         let values = || samples.values.iter().copied();
-        let (least, largest) = (
-            values().fold(f64::MAX, f64::min),
-            values().fold(f64::MIN, f64::max),
-        );
-        let within = |level: f64| level.clamp(least, largest);
+        let least = values().fold(f64::MAX, f64::min);
+        let largest = values().fold(f64::MIN, f64::max);
+        let within = |level: f64| match level.clamp(least, largest) {
+            level if level.abs() < (largest - least) * ROUNDING => 0.0,
+            level => level,
+        };
         let changes = segmentation
             .changes
             .iter()

@@ -37,6 +37,32 @@ fn a_wave_of_a_few_days_is_fitted_to_these_days() {
 }
 
 #[test]
+fn a_change_is_from_and_to_what_was_measured() {
+    // Each falls to zero, stays there and jumps.
+    for (fall_per_day, jump_day, seed) in [(15.0, 12, 1), (20.0, 6, 2), (20.0, 6, 3), (20.0, 6, 4)]
+    {
+        let value = |since_us: i64| {
+            let day = since_us as f64 / DAY_US as f64;
+            if since_us < jump_day * DAY_US {
+                100.0 - fall_per_day * day
+            } else {
+                100.0
+            }
+        };
+        let mut history = made(480, HOUR_US, seed, value);
+        for value in &mut history.values {
+            *value = value.max(0.0);
+        }
+        let verdict = only(history, &[]);
+        let levels = (verdict.changes.iter()).flat_map(|one| [one.level_before, one.level_after]);
+        let levels: Vec<f64> = levels.flatten().collect();
+        assert!(!levels.is_empty(), "{}", verdict.sentence);
+        assert!(levels.iter().all(|level| *level >= 0.0), "{levels:?}");
+        assert!(!verdict.sentence.contains("e-"), "{}", verdict.sentence);
+    }
+}
+
+#[test]
 fn the_gap_between_the_first_and_the_last_possible_time_is_no_common_one() {
     let times_us = vec![-377_705_023_201_000_000, 253_402_207_200_999_999];
     let verdict = only(series(times_us, vec![1.0, 2.0]), &[]);
