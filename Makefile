@@ -45,9 +45,9 @@ test: deps
 	@$(STAGE) compile 480
 	@$(STAGE) fuzz-smoke 150
 	@$(STAGE) --beside unit:600 -- guest-checks:600 guest-trims:360 \
-		-- servers:300 crash:300 completeness:120 livefix:120 test-install:60
-	@$(STAGE) experiments 120
-	@$(STAGE) cases 120
+		-- servers:300 crash:360 completeness:120 livefix:120 test-install:60
+	@$(STAGE) experiments 150
+	@$(STAGE) cases 150
 	@$(STAGE) --summary
 
 # What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.

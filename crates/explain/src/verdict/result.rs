@@ -91,7 +91,7 @@ pub struct Verdict {
     /// Whether ordinary load of people, as by working hours or weekends, looks the same.
     pub looks_like_load: bool,
     /// Probability of a pattern this clear by chance, from a bootstrap of the search's maximum: (1+b)/(1+B)
-    /// (Phipson and Smyth 2010).
+    /// (Phipson and Smyth 2010). Above 0.01 it is a rough one, of few simulations.
     pub p: Option<f64>,
     /// The same, adjusted over all series (Benjamini and Hochberg 1995).
     pub q: Option<f64>,
