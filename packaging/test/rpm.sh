@@ -26,7 +26,7 @@ YAML
 nfpm package --config "$work/userland.yaml" --packager rpm --target "$repository" >/dev/null
 manage() {
     createrepo_c --quiet "$repository"
-    quiet dnf --installroot="$root" --repofrompath="ours,file://$repository" --repo=ours --setopt=ours.metadata_expire=0 \
+    quiet dnf --installroot="$root" --repofrompath="ours,file://$repository" --repo=ours --refresh \
         --setopt=reposdir=/dev/null --setopt=cachedir="$work/cache" --setopt=persistdir="$work/dnf" --nogpgcheck \
         --releasever=9 --assumeyes "$@"
 }
