@@ -287,7 +287,7 @@ def with_store(lab):
     long_range = lab.file("range", "* * * * " + "0" * 100_000 + "1-5 fstrim -a\n")
     many = lab.file("many", "".join(f"{i % 60} {i % 24} * * * fstrim /m{i} && backup {i}\n" for i in range(20_000)))
     tenfold = lab.file("tenfold", ("* * * * * " + "; ".join(f"fstrim /m{i}" for i in range(10)) + "\n") * 20_000)
-    lists = lab.file("lists", ("0-59,1-58,2-57 0-23,1-22 * * * fstrim -a\n") * 5_000)
+    lists = lab.file("cron-lists", ("0-59,1-58,2-57 0-23,1-22 * * * fstrim -a\n") * 5_000)
     crontab = "/var/spool/cron/crontabs/nobody"
     for name, words in live_commands(lab, csv).items():
         for what, path in {"long line": long_line, "long range": long_range, "many jobs": many, "ten fstrims": tenfold, "lists": lists}.items():
