@@ -46,7 +46,7 @@ impl Lasting {
     ) -> Self {
         let job_events = job_events(jobs, &samples.times_us);
         let times = &samples.times_us;
-        // A line may end beyond what was ever measured, a time below zero; and a sum that should be zero is a little more.
+        // A fitted line may end outside the values measured (a time below zero), or within rounding of zero.
         let values = || samples.values.iter().copied();
         let least = values().fold(f64::MAX, f64::min);
         let largest = values().fold(f64::MIN, f64::max);
